@@ -1,4 +1,5 @@
-"""The searches that need no judgments: as it is now, each ranking alone, and untuned fusions."""
+"""The searches that need no judgments: the present search, each single ranking, and untuned
+fusions."""
 
 from __future__ import annotations
 
@@ -21,11 +22,11 @@ class UntunedSearches:
 
     Attributes
     ----------
-    now : the name of the search as it is now
-    values : of each, by its name; first the search as it is now
+    now : the name of the present search
+    values : of each search, by its name; first the present search
     ways : those that can be stored
-    agreement : nDCG@10 of the search as it is now, without a reranker, above that by the judgments
-        of other texts
+    agreement : nDCG@10 of the present search, without a reranker, minus its nDCG@10 by the
+        judgments of other texts
     """
 
     now: str
@@ -42,15 +43,15 @@ def search_untuned(
     reranker: Ranker | None,
     now: Ranker | None,
 ) -> UntunedSearches:
-    """The search as it is now, each ranking alone, and each fusion that needs no judgments.
+    """The present search, each single ranking, and each fusion that needs no judgments.
 
     Parameters
     ----------
     dense : the dense ranking's searcher
     judged : the topics
     runs : of each ranking, by its name, the dense one first
-    reranker : reranks the search as it is now; also with half of the score
-    now : the search as it is now; None: the usual fusion of `runs`
+    reranker : reranks the present search, with its score and with half of it
+    now : the present search; None: the usual fusion of `runs`
     """
     ways = {}
     for fusion in _untuned_fusions(dense, list(runs)):
@@ -86,8 +87,9 @@ def _usual_fusion(dense: VectorSearcher, names: Sequence[str]) -> RunFusion:
 
 
 def _untuned_fusions(dense: VectorSearcher, names: Sequence[str]) -> list[RunFusion]:
-    """Each ranking alone, and the fusions of all that need no judgments; a collection's own is
-    among them.
+    """Each single ranking, and the fusions of all that need no judgments.
+
+    A collection's usual fusion is one of them.
     """
     alone = [RunFusion((name,), FusionSettings()) for name in names]
     if len(names) < 2:

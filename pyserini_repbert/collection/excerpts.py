@@ -1,4 +1,4 @@
-"""Passages of documents as hits show them: their texts, and where they are in their sources."""
+"""Passages of documents as hits show them: their texts, and their locations in their sources."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ def read_excerpts(
     numbers : of the passages wanted, in the order of the result, by the document's number
     query : the question that they answer; '' for none
 
-    Raises DamagedFileError for a text that is not as its digest says, and for a passage that is
-    not here.
+    Raises DamagedFileError for a text that does not match its digest, and for a missing passage.
     """
     excerpts = {}
     for docno, of_document in _placed_passages(generation, numbers).items():
@@ -145,13 +144,13 @@ def only_excerpts(
 
 @dataclass(frozen=True)
 class _PlacedPassage:
-    """A passage of a document, and where it stands in its source.
+    """A passage of a document, and the document's location in its source.
 
     Attributes
     ----------
     passage : which it is
     title, text : of the document
-    origin : where the document stands in its source
+    origin : the document's location in its source
     source : the number of the source
     own_address : that the document names; '' for none
     """

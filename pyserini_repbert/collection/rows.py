@@ -199,7 +199,7 @@ class StagedRows:
             self._insert('field_values', name, kind, value, docno, self.generation, FOREVER)
 
     def write_origin(self, docno: int, document: Document) -> None:
-        """Write where a document stands in its source."""
+        """Write a document's location in its source."""
         self.end('origins', docno)
         origin = document.origin
         if origin is not None:

@@ -86,7 +86,7 @@ class _LearningSearch:
     spec : what is searched
     dense, sparse : its rankings
     reranker : of its best hits; None without one
-    now : the search as it is now
+    now : the present search
     recorded : its models and indexes
     """
 
@@ -170,7 +170,7 @@ def _write_learned(
     adaptation: Adaptation,
     estimate: Estimate,
 ) -> None:
-    """Write what was learned, unless a sparse ranking alone is best.
+    """Write what was learned, unless a single sparse ranking is best.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def _stored_rankings(
 
 
 def print_means(means: Mapping[str, float], now: str) -> None:
-    """Print the mean of each way of searching, with a mark at the search as it is now."""
+    """Print the mean of each way of searching, with a mark at the present search."""
     labels = {name: f'{name} (now)' if name == now else name for name in means}
     width = max(map(len, labels.values()))
     for name, value in means.items():
@@ -263,7 +263,7 @@ def _spec_of(options: argparse.Namespace) -> PipelineSpec:
         if name in PipelineSpec.model_fields:
             values[name] = value
     values['stages'] = [options.rerank] if options.rerank else []
-    # What is learned does not depend on what was learned before.
+    # Learning does not depend on what was learned before.
     values['adapted'] = NO_ADAPTATION
     return PipelineSpec.of(values)
 

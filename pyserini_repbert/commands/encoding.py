@@ -123,7 +123,7 @@ def check_encoding_flags(options: argparse.Namespace) -> None:
     """
     flags = [word.partition('=')[0] for word in options.command if word.startswith('--')]
     if options.finish or options.ray is not None:
-        # Said again as it was, the command goes on.
+        # If it is repeated unchanged, the command continues.
         command.Parser.resumable = None
     if options.finish:
         _check_finish(flags)
@@ -316,5 +316,5 @@ def _encode_on_ray(options: argparse.Namespace, corpus: Corpus, settings: Any) -
 
 
 def _absolute(name: str) -> str:
-    """The absolute path of a file or folder; another name as it is."""
+    """The absolute path of a file or folder; any other name unchanged."""
     return str(Path(name).absolute()) if Path(name).exists() else name

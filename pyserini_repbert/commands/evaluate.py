@@ -81,7 +81,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    """Measure the runs, and print or write what was asked for."""
+    """Measure the runs, and print or write the requested outputs."""
     from pyserini_repbert.names.topics import load_qrels
 
     measures = parse_measures(options.measures)
@@ -253,7 +253,7 @@ class _RunReading:
         self._path = path
         self._qrels = qrels
         self._judged_only = judged_only
-        # What is not a file can be read once.
+        # A pipe can be read only once.
         self._is_kept = is_kept or not Path(path).is_file()
         self._judged_docids = judged_docids(qrels)
 

@@ -64,7 +64,7 @@ def fusion_table(arguments: Sequence[str]) -> None:
 
 
 def _print_fusions(table: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
-    """Print a table for each measure, with the changes from the row's run alone."""
+    """Print a table for each measure, with the changes from the row's single run."""
     for measure, rows in table.items():
         cells = []
         for column, (name, row) in enumerate(rows.items()):
@@ -73,7 +73,7 @@ def _print_fusions(table: Mapping[str, Mapping[str, Mapping[str, float]]]) -> No
 
 
 def _changes(table: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[list[str]]:
-    """Measure, first run, second run, value, and its change from the first run alone."""
+    """Measure, first run, second run, value, and its change from the single first run."""
     lines = []
     for measure, rows in table.items():
         for first, row in rows.items():
@@ -191,7 +191,7 @@ def rerank_depth(arguments: Sequence[str]) -> None:
 def _print_depths(measure: str, panel: Mapping[str, Mapping[int, float]]) -> None:
     """Print a row for each depth, with the values of the runs.
 
-    Changes are from the first run; those of a single run from its first depth.
+    Changes are relative to the first run; for a single run, to its first depth.
     """
     depths = list(next(iter(panel.values())))
     columns = [list(by_depth.values()) for by_depth in panel.values()]

@@ -120,7 +120,7 @@ def add_flags(
 ) -> None:
     """Add flags by the names of their options: --rrf-k for `rrf_k`.
 
-    Two names stand for several flags that exclude each other: `precision` and `begun` (--resume,
+    Two names mean several flags that exclude each other: `precision` and `begun` (--resume,
     --overwrite).
 
     Parameters
@@ -357,7 +357,7 @@ def _value_rows(values: Mapping[Any, Any]) -> Iterator[tuple[object, ...]]:
 
 
 def _precision_reason(device: str) -> str:
-    """Why '--precision auto' is what it is on the device of a flag."""
+    """Why '--precision auto' chooses its precision on the device of a flag."""
     from pyserini_repbert.models.precision import auto_reason, usable_device
 
     return auto_reason(usable_device(device))
@@ -378,13 +378,13 @@ def record_output(
     Parameters
     ----------
     options : the command's flags
-    output : what it has written
+    output : the file or folder that it has written
     roles : options that name inputs
     models : the checkpoints that it used
     inputs : inputs whose files cannot be found from their names; they replace options of the same
         role
     rankers : what identifies rankers of the user's own
-    used : the values of flags that a user left open, or that mean something else
+    used : the values of flags that a user did not set, or whose meaning was resolved
     """
     from pyserini_repbert.record import (
         CODE,

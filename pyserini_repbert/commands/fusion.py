@@ -217,7 +217,7 @@ def _make_tune_parser() -> argparse.ArgumentParser:
 
 
 def _tune(arguments: Sequence[str]) -> None:
-    """Choose a fusion by judged topics, and print what it gains."""
+    """Choose a fusion by judged topics, and print its gain."""
     options = parse_flags(_make_tune_parser(), arguments)
     from pyserini_repbert.commands.model_grades import load_judgments
     from pyserini_repbert.data.runs import write_run

@@ -1,5 +1,5 @@
-"""Outputs do not lie in an index: there, they would replace its files, or be in the next writer's
-way.
+"""Outputs must not be inside an index, where they would replace its files or disturb the next
+writer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OUTPUT_FILES = (
     'plot',
     'confidence',
 )
-# The options of all commands that name what is written.
+# The options of all commands that name outputs.
 _OUTPUTS = (
     *OUTPUT_FILES,
     'to_faiss',
@@ -34,14 +34,14 @@ _OUTPUTS = (
 
 
 def check_outputs_outside(options: argparse.Namespace) -> None:
-    """Raise InputError for an output that lies in an index or a collection."""
+    """Raise InputError for an output inside an index or a collection."""
     for name in _OUTPUTS:
         for path in option_texts(options, name):
             check_outside_indexes(path, f'--{name.replace("_", "-")}')
 
 
 def check_outside_indexes(path: str, flag: str) -> None:
-    """Raise InputError for the value of a flag, a path, that lies in an index or a collection."""
+    """Raise InputError for a flag's path that is inside an index or a collection."""
     if descriptor(path) is not None:
         return
     from pyserini_repbert.index.surrounding import surrounding_index
@@ -52,7 +52,7 @@ def check_outside_indexes(path: str, flag: str) -> None:
 
 
 def option_texts(options: argparse.Namespace, name: str) -> list[str]:
-    """The texts that an option has: several, one, or none."""
+    """The values of an option: several, one, or none."""
     value = getattr(options, name, None)
     values = value if isinstance(value, list) else [value]
     return [text for text in values if isinstance(text, str)]

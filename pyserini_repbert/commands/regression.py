@@ -142,7 +142,10 @@ def _add_folder_flags(flags: argparse.ArgumentParser) -> None:
 
 
 def _all_files() -> list[str]:
-    """The regression files below the working folder, which has to be the project's root, sorted."""
+    """The regression files below the working folder, sorted.
+
+    The folder must be the project's root.
+    """
     return sorted(str(path) for path in Path(_FOLDER).glob('*.yaml'))
 
 
@@ -229,7 +232,7 @@ def _report_outcomes(
     options: argparse.Namespace,
     environment: dict[str, str],
 ) -> int:
-    """Write the report if one is asked for, and print totals; status 1 with a FAIL."""
+    """Write the report if one is requested, and print totals; status 1 with a FAIL."""
     by_workspace: dict[Workspace, list[Outcome]] = {}
     for job, outcome in zip(jobs, outcomes, strict=True):
         by_workspace.setdefault(job.workspace, []).append(outcome)
@@ -287,7 +290,7 @@ def _reachable(jobs: Iterable[ConditionJob]) -> list[ConditionJob]:
 
 
 def _print_need_counts(jobs: Iterable[ConditionJob]) -> None:
-    """Print how many conditions need what, beyond what is here."""
+    """Print what conditions still need, and how many need it."""
     print('conditions, by what they need:')
     for need, count in count_needs(job.lacking() for job in jobs).items():
         print(f'{count:5} {need}')
@@ -303,7 +306,7 @@ def _needs_of(jobs: Iterable[ConditionJob]) -> list[MissingResource]:
 
 
 def _print_needs(wanted: Sequence[MissingResource], by_hand: Sequence[MissingResource]) -> None:
-    """Print what is to be fetched, with sizes and licences, and how to get the rest."""
+    """Print what will be fetched, with sizes and licences, and how to get the rest."""
     sizes = [need.n_bytes for need in wanted]
     total = sum(size for size in sizes if size is not None)
     n_unknown = sizes.count(None)
@@ -340,7 +343,7 @@ def _quick(arguments: Sequence[str]) -> int:
     if not options.offline:
         needs = _needs_of(_jobs_of_published_runs(options, version))
         n_failed = _fetch_all(needs, options.quiet)
-    # Made anew: paths depend on what was fetched.
+    # Created again, because paths depend on what was fetched.
     jobs = _jobs_of_published_runs(options, version)
     outcomes = run_all(jobs, 1, False, _outcome_printer(options.quiet))
     status = _report_outcomes(jobs, outcomes, options, environment)

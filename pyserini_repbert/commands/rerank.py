@@ -235,7 +235,7 @@ def _check_scores(path: str, pipeline: Ranker) -> None:
     """Raise InputError for a run file without scores, if the first stage reads them."""
     from pyserini_repbert.data.runs import RunFormat, run_format
 
-    # What is not a file can be read once.
+    # A pipe can be read only once.
     if not pipeline.reads_scores or not Path(path).is_file():
         return
     if run_format(path) is RunFormat.MSMARCO:

@@ -32,7 +32,7 @@ _RANGES = {
 }
 _DECIMALS = {'recall': 2, 'beta': 4}
 _IN_PERL = 'gdeval'  # the provider of ir_measures that runs a program
-# Providers that compute each topic alone.
+# Providers that compute each topic separately.
 _BY_TOPIC = frozenset({'pytrec_eval', 'judged', 'msmarco', 'compat', 'accuracy'})
 _TOPICS_AT_ONCE = 256
 _MAX_GRADE_IN_PERL = 4

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 # Called before an index is built: with the catalog's index, or with the folder of a Lucene index.
-# Returns what is called with the number of passages done since its last call.
+# Returns a callback, which is called with the number of passages done since its last call.
 OnBuild = Callable[[Any], Callable[[int], object]]
 
 

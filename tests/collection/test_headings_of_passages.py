@@ -15,6 +15,7 @@ from pyserini_repbert.collection.files.line_reader import LineReader
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.commands.terminal import hits_text
+from pyserini_repbert.data.copies import distinct_hits
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import Origin, PageStart
 from pyserini_repbert.errors import DamagedFileError
@@ -274,10 +275,11 @@ def test_files_with_the_same_text_are_one_hit_with_two_places(tmp_path, open_col
     folder = write_files(tmp_path / 'docs', files)
     with open_collection() as collection:
         collection.sync(folder)
-        hits = sorted(collection.search('cat'), key=lambda hit: hit.docid)
-    assert [hit.docid for hit in hits] == ['a/cat.md', 'b/cat.md', 'c.md']
-    shown = hits_text('cat', hits).splitlines()
-    assert [line.split()[1] for line in shown if '. ' in line[:6]] == ['a/cat.md', 'c.md']
+        ranking = Ranking.of(collection.search('cat'))
+    assert sorted(ranking.docids) == ['a/cat.md', 'b/cat.md', 'c.md']
+    distinct = distinct_hits(ranking, 3, lambda hits: hits)
+    shown = hits_text('cat', distinct.hits, copies=distinct.copies).splitlines()
+    assert sorted(line.split()[1] for line in shown if '. ' in line[:6]) == ['a/cat.md', 'c.md']
     assert '      the same in b/cat.md' in shown
 
 

@@ -1,4 +1,5 @@
 import json
+import tomllib
 
 import pytest
 import yaml
@@ -43,7 +44,7 @@ def test_paths_are_replaced_and_the_entry_is_printed(main, trained, shipped, cap
     assert run(main, [str(trained), '--replace', '/far/data=${DATA}']) == 0
     assert yaml.safe_load((shipped / 'a-demo/recipe.yaml').read_text())['data'] == ['${DATA}/x.tsv']
     assert '/far' not in (shipped / 'a-demo/README.md').read_text()
-    entry = yaml.safe_load(capsys.readouterr().out)['a-demo']
+    entry = tomllib.loads(capsys.readouterr().out)['KIND']['a-demo']
     assert entry['ranking'] == {'system': 'repbert', 'max_query_length': 20}
     assert (entry['base'], entry['resource'], entry['dimension']) == (
         'minilm',

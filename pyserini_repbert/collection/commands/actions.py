@@ -370,7 +370,8 @@ def _files_text(state: SourceStatus) -> str:
 
 
 def _rows_text(changes: Changes) -> str:
-    """How many of the added documents are rows of tables, where they are most of many."""
+    """How many of the added documents are rows of tables, if there are many and most of them
+    are."""
     if changes.added_rows < max(_MANY_ROWS, changes.added / 2):
         return ''
     return f'; {changes.added_rows} of the added documents are rows of tables'

@@ -154,7 +154,7 @@ def _import_files(options: argparse.Namespace, store: JudgmentStore) -> None:
 
 
 def _order_questions(folder: Path, device: str) -> None:
-    """Put the questions that nobody has judged in order, and print the first ones."""
+    """Order the questions that nobody has judged, and print the first ones."""
     from pyserini_repbert.collection.judging.next_questions import order_questions
 
     ordered = order_questions(folder, device)
@@ -169,7 +169,7 @@ def _order_questions(folder: Path, device: str) -> None:
 def _write_exports(
     options: argparse.Namespace, store: JudgmentStore, exports: Mapping[str, JudgmentFormat]
 ) -> None:
-    """Write each file with what it gets, and a model's grades too where they are asked for."""
+    """Write each file with its content, and a model's grades too if they are asked for."""
     from pyserini_repbert.collection.judging.judgment_exports import exported
     from pyserini_repbert.collection.judging.model_grades import JudgmentsWithModel
 

@@ -38,7 +38,7 @@ def shown_lines(lines: Sequence[str]) -> list[str]:
     """As many lines as are given. Lines of branches that a page does not show are empty."""
     attributes = dict(_OF_PAGES)
     shown: list[str] = []
-    # Whether each of the branches within which a line stands is shown.
+    # For each of the branches around a line, whether it is shown.
     branches: list[bool] = []
     for line in lines:
         directive = _DIRECTIVE.fullmatch(line) if '::' in line else None

@@ -86,7 +86,7 @@ class PlannedFile:
 
     Attributes
     ----------
-    path : where it is
+    path : of the file
     docid : of the file
     kind : a name of `file_kinds.KINDS`, 'office', 'workbook', 'pandoc', or 'own'
     reader : the user's own, if the kind is 'own'
@@ -165,7 +165,7 @@ class _Planning:
         raise UnreadableFile('no reader reads such files', NO_READER)
 
     def _kind_of_packed(self, kind: str) -> str:
-        """The kind, as far as what reads it is installed, and is asked for."""
+        """The kind, if its reader is installed and asked for."""
         if kind == 'html' and self.main_content:
             return 'main-content'
         return 'source' if kind == 'pandoc' and not can_read_pandoc() else kind
@@ -211,7 +211,7 @@ def plan_folder(
     """
     found = select_files(folder, selection)
     if not found.files:
-        # Hidden files say nothing about others, but are a corpus where there are none.
+        # Hidden files say nothing about others, but form a corpus if there are no others.
         found = select_files(folder, selection, with_hidden=True)
     readers = {**installed_readers(), **selection.readers}
     main_content = bool(selection.main_content)

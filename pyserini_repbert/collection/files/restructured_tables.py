@@ -65,7 +65,7 @@ def grid_table_rows(lines: Sequence[str], start: int, end: int) -> list[Row]:
         if is_border:
             cells = ['' if _RULE.fullmatch(cell) else cell for cell in cells]
         if is_border or is_new:
-            # A cell that spans rows goes on within a border.
+            # A cell that spans rows continues within a border.
             rows.append((number, []))
         rows[-1][1].append(cells)
         is_new = is_border
@@ -180,7 +180,7 @@ def _cell(part: str) -> str:
 def list_table_rows(lines: Sequence[str], start: int, end: int) -> list[Row]:
     """The rows of a table that is written as a list of lists."""
     rows: list[tuple[int, list[list[str]]]] = []
-    # Where the marks of the cells stand, and their sign.
+    # The positions of the cells' marks, and their sign.
     column = 0
     sign = ''
     for number, line in _lines_with_words(lines, start, end):
@@ -190,7 +190,7 @@ def list_table_rows(lines: Sequence[str], start: int, end: int) -> list[Row]:
             column = item.end()
             sign = item[1]
         elif not rows:
-            # What is not a list of lists.
+            # The table is not a list of lists.
             rows.append((number, [[line.strip()]]))
         elif sign and indent_of(line) == column and line[column] == sign:
             rows[-1][1].append([line[column + 1 :].strip()])
@@ -200,7 +200,7 @@ def list_table_rows(lines: Sequence[str], start: int, end: int) -> list[Row]:
 
 
 def _joined_lines(cells: Sequence[Sequence[str]]) -> list[str]:
-    """The words of cells, each of which has lines."""
+    """The words of cells, each given as lines."""
     return [' '.join(lines).strip() for lines in cells]
 
 
@@ -213,7 +213,7 @@ def csv_table_rows(
     ----------
     lines : of a file
     start, end : the rows of the file with the table, and the first behind them
-    options : of the directive: 'delim', 'quote' and 'escape' as of docutils, one character each
+    options : of the directive: 'delim', 'quote' and 'escape' as in docutils, one character each
     """
     named = options.get('delim', ',')
     delimiter = {'tab': '\t', 'space': ' '}.get(named, named)

@@ -1,6 +1,6 @@
 """Word documents without hidden text, and without elements that mammoth ignores.
 
-What such an element holds stays. Mammoth names it: 'An unrecognised element was ignored:
+The content of such an element is kept. Mammoth names it: 'An unrecognised element was ignored:
 w:fldSimple'. Mammoth reads hidden text as any other.
 """
 
@@ -24,13 +24,14 @@ _SPOKEN = re.compile(
     rb'<w:rt>(?:(?!</?w:rt>)[\s\S]){0,4000}</w:rt>|'
     rb'<w:rubyPr>(?:(?!</?w:rubyPr>)[\s\S]){0,4000}</w:rubyPr>'
 )
-# A run of text, what may stand around its properties, and the property that hides it.
+# A run of text, the elements that may surround its properties, and the property that hides it.
 _RUN_TAG = re.compile(rb'<(/?)w:(r|p|rPrChange|vanish|rStyle|pStyle)((?:\s[^<>]{0,4000})?)/?>')
 _NOT_HIDDEN = re.compile(rb'w:val\s*=\s*["\'](?:0|false|off)["\']')
 # What a style is of.
 _ELEMENT_OF_STYLE = {b'rStyle': b'r', b'pStyle': b'p'}
 _HIDING = (b'vanish', *_ELEMENT_OF_STYLE)
-# A style of the document, the style that it extends, and the property that hides what has it.
+# A style of the document, the style that it extends, and the property that hides text with this
+# style.
 _STYLE_TAG = re.compile(rb'<(/?)w:(style|basedOn|vanish|pPr)((?:\s[^<>]{0,4000})?)/?>')
 _STYLE_ID = re.compile(rb'\bw:styleId\s*=\s*["\']([^"\']{1,253})["\']')
 _VALUE = re.compile(rb'\bw:val\s*=\s*["\']([^"\']{1,253})["\']')
@@ -124,7 +125,7 @@ def _is_hidden(name: bytes, styles: Mapping[bytes, _Style]) -> bool:
 
 
 def _without_hidden_text(content: bytes, styles: frozenset[bytes]) -> bytes:
-    """A part of a document without the text of hidden runs; `styles` hide what has them.
+    """A part of a document without the text of hidden runs; `styles` hide the text that has them.
 
     The runs stay: mammoth refuses a field whose end is there without its beginning.
     """
@@ -162,7 +163,7 @@ def _hidden_runs(content: bytes, styles: frozenset[bytes]) -> list[TextSpan]:
 def _hide(element: _OpenElement, name: bytes, attributes: bytes, styles: frozenset[bytes]) -> None:
     """Note what a property, or a style, says of the element around it.
 
-    Within a paragraph's own properties, those of a run are about the sign of its end.
+    Within a paragraph's properties, a run's properties concern the paragraph mark.
     """
     if name == b'vanish':
         if element.name == b'r':

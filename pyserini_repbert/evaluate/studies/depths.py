@@ -16,8 +16,8 @@ def consistency_factors(run: Run, reference: Run, depths: Sequence[int]) -> dict
 
     The mean is over the queries for which `run` has hits (the proportion is not defined for
     others); a query that the reference lacks has the proportion 0. Where a query has fewer than n
-    hits, the proportion counts its hits. `depths` are each n, at least 1. All hits of the
-    reference are candidates, of which the paper takes 1000.
+    hits, the proportion counts its hits. `depths` are each n, at least 1. All hits of the reference
+    are candidates; the paper takes 1000.
     """
     totals = dict.fromkeys(depths, 0.0)
     rankings = {qid: ranking.docids for qid, ranking in run.items() if ranking.docids}
@@ -69,7 +69,7 @@ def rerank_at_depths(
     ----------
     first, reranked : the run of the first stage, and the same hits in the order of a reranker
     qrels : the judgments
-    measures : what is measured, over all judged topics
+    measures : computed over all judged topics
     depths : numbers of hits
     """
     evaluations = evaluate_depths(first, reranked, qrels, measures, depths)
@@ -79,7 +79,7 @@ def rerank_at_depths(
 def evaluate_depths(
     first: Run, reranked: Run, qrels: Qrels, measures: Sequence[NamedMeasure], depths: Sequence[int]
 ) -> Iterator[tuple[int, Evaluation]]:
-    """Each depth, and the run of which so many hits are reranked, over all judged topics.
+    """Each depth, with the run in which so many hits are reranked, over all judged topics.
 
     Parameters
     ----------

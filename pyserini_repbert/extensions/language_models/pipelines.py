@@ -69,7 +69,7 @@ class LanguageModelsInPipelines(PipelinePart):
         return any(is_language_model(stage.name) for stage in spec.stages)
 
     def wrap(self, pipeline: Pipeline, spec: PipelineSpec) -> Pipeline:
-        """The pipeline, which searches for rewritten questions where that is asked.
+        """The pipeline, which searches for rewritten questions on request.
 
         Raises the errors of `open_rewriting` and of `Pipeline.with_rewriting`.
         """
