@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from pyserini_repbert.collection.answering_parts import (
     MOST_PARTS,
@@ -67,8 +68,11 @@ def answering_excerpts(
         nearest[docno] = order[:MOST_PASSAGES]
     excerpts: dict[int, Excerpts] = {}
     for docno, of_document in _placed_passages(generation, nearest).items():
-        by_number = {own.passage.number: own for own in of_document}
-        parts = [part for own in of_document for part in own.numbered_parts()]
+        by_number = {}
+        parts = []
+        for placed in of_document:
+            by_number[placed.passage.number] = placed
+            parts += placed.numbered_parts()
         excerpts[docno] = ()
         if parts:
             part = answering_part(query, scores[docno], parts)
@@ -162,6 +166,7 @@ class _PlacedPassage:
     source: int
     own_address: str
 
+    @cached_property
     def parts(self) -> list[TextSpan]:
         """The parts into which headings cut the passage, or of a program, its blocks."""
         if has_suffix_or_packed(self.origin.file, SOURCES):
@@ -171,7 +176,7 @@ class _PlacedPassage:
     def numbered_parts(self) -> list[PassagePart]:
         """The parts, with the number of the passage and the headings above each."""
         parts = []
-        for row, part in enumerate(self.parts()[:MOST_PARTS]):
+        for row, part in enumerate(self.parts[:MOST_PARTS]):
             headings = ' '.join(heading.title for heading in self.origin.headings_at(part.start))
             text = self.text[part.start : part.end]
             parts.append(PassagePart(self.passage.number, row, text, headings))
@@ -201,8 +206,7 @@ class _PlacedPassage:
         """The passage as hits show it, of whose parts one answers the question."""
         passage = self.passage
         origin = self.origin
-        parts = self.parts()
-        part = parts[row]
+        part = self.parts[row]
         headings = origin.headings_at(part.start)
         return Excerpt(
             number=passage.number,
@@ -215,5 +219,5 @@ class _PlacedPassage:
             file=origin.file,
             line=origin.line_at(self.text, part.start),
             row=origin.row or None,
-            part=(part.start, part.end) if len(parts) > 1 else None,
+            part=(part.start, part.end) if len(self.parts) > 1 else None,
         )

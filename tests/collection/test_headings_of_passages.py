@@ -5,6 +5,7 @@ import sqlite3
 
 import pyarrow as pa
 import pytest
+from folders import write_files
 from pyarrow import parquet
 
 from pyserini_repbert.collection import source_files
@@ -21,7 +22,6 @@ from pyserini_repbert.data.origins import Origin, PageStart
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.interop.hits import excerpt_metadata
 from pyserini_repbert.ranking import Candidate, Ranking
-from tests.collection.files.mixed_files import write_files
 
 PAGE = """\
 ---

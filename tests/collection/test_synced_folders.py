@@ -4,13 +4,13 @@ import os
 import sqlite3
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.errors import InputError
-from tests.collection.files.mixed_files import write_files
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from folders import write_files
 from pyarrow import parquet
 
 from pyserini_repbert.collection.files.asciidoc_conditions import shown_lines
@@ -19,7 +20,6 @@ from pyserini_repbert.collection.files.org_text import read_org
 from pyserini_repbert.collection.files.word_wrappers import without_wrappers
 from pyserini_repbert.data.documents import plain_fields
 from pyserini_repbert.names.corpora import open_corpus
-from tests.collection.files.mixed_files import write_files
 
 
 def documents_in(folder):

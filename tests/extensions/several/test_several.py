@@ -5,7 +5,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
+from ready_services import ready_client
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.filters import DocumentFilter
@@ -19,7 +19,6 @@ from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline import PipelineSpec, open_pipeline
 from pyserini_repbert.ranking import NO_HITS, Background, Query, Ranking
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
 NOTES = [
@@ -206,9 +205,7 @@ def test_collections_without_a_common_ranking_are_refused(make, hits_of):
 
 def test_a_service_answers_of_several_and_follows_each(both):
     settings = ServeSettings(indexes={'all': IndexSettings(path=both)}, rerankers=[])
-    with TestClient(create_app(settings)) as client:
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
+    with ready_client(settings) as client:
 
         def found(**asked):
             answer = client.get('/v1/all/search', params={'query': QUESTION, **asked})
