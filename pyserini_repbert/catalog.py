@@ -119,8 +119,8 @@ def resource(entry: Entry) -> Path:
 def package_folder(entry: Entry) -> Path:
     """The folder inside the pip package that an entry names.
 
-    The package is not imported; the checksums of the folder's files are verified. Raises
-    MissingResourceError with the command that installs the package where it is not installed.
+    The package is not imported; the checksums of the folder's files are verified. If the package is
+    not installed, raises MissingResourceError with the command that installs it.
     """
     source = entry.values['package']
     spec = importlib.util.find_spec(source['module'])
@@ -145,7 +145,7 @@ def install_command(entry: Entry) -> str:
 def _verify(entry: Entry, folder: Path, advice: str) -> None:
     """Compare the files of a folder with the checksums that the entry pins.
 
-    A checksum is remembered while a file stays as it is.
+    A checksum is remembered as long as the file does not change.
     """
     for name, sha256 in entry.values.get('sha256', {}).items():
         path = folder / name

@@ -40,7 +40,8 @@ from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.sqlite_files import transaction
 
-# What is held in memory until it is written. Spare shards keep what is encoded of it meanwhile.
+# The most that is held in memory until it is written. Spare shards keep the encoded part of it
+# meanwhile.
 _PASSAGES_AT_ONCE = 1024
 _DOCUMENTS_AT_ONCE = 2048
 _CHARACTERS_AT_ONCE = 8_000_000
@@ -87,7 +88,7 @@ class _Pending:
 
     @property
     def is_origin_new(self) -> bool:
-        """Whether the document stands elsewhere in its source than before."""
+        """Whether the document's location in its source has changed."""
         before = None if self.known is None else self.known.origin_digest
         return before != self.origin_digest
 
@@ -100,7 +101,7 @@ class _Pending:
 
 @dataclass
 class NewRows:
-    """Rows of a shard to be written, and the inputs of which their vectors are made."""
+    """Rows of a shard to be written, and the inputs from which their vectors are made."""
 
     documents: list[int] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
@@ -333,7 +334,7 @@ class Staging:
                 self.flush()
 
     def flush(self) -> None:
-        """Encode and write what was given so far: the shard first, then its rows."""
+        """Encode and write the documents given so far: first the shard, then its rows."""
         if not self._pending:
             return
         pending = self._pending

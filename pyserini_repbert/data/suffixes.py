@@ -75,7 +75,7 @@ def without_suffix(name: str, suffixes: tuple[str, ...]) -> str:
 
 
 def is_readme(path: Path) -> bool:
-    """Whether a text tells about a folder, by its name."""
+    """Whether a text describes a folder, by the text's name."""
     return path.name.lower().startswith('readme') and has_suffix_or_packed(path.name, _PROSE)
 
 

@@ -1,7 +1,7 @@
-"""PDF, Office files and markups, converted in other processes ahead of the file that is asked for.
+"""PDF, Office files and markups, converted in other processes before they are asked for.
 
-So the next files are converted while a caller encodes the ones before. They are given in the order
-in which they are asked for, as if each were read then.
+So the next files are converted while a caller encodes the ones before. They are returned in the
+order in which they are asked for, as if each were read then.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CLOSING_SECONDS = 0.1
 
 @dataclass
 class _Conversion:
-    """A file that is to be converted, or was.
+    """A file, before or after its conversion.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class FileConverter:
         return conversion
 
     def _note_wait(self, seconds: float) -> None:
-        """Start another process, if the caller would wait long without it."""
+        """Start another process if the caller would otherwise wait long."""
         self._waits.append(seconds)
         expected = sum(self._waits) / len(self._waits) * len(self._waiting)
         if expected > _LONG_WAIT and len(self._threads) < self._most_processes:
@@ -155,7 +155,7 @@ class FileConverter:
             self._start_thread()
 
     def _start_thread(self) -> None:
-        # A daemon, for a file of which the process does not end.
+        # A daemon, because the process may never finish a file.
         is_first = not self._threads
         thread = threading.Thread(
             target=self._work, args=(is_first,), name='convert-files', daemon=True
@@ -164,7 +164,9 @@ class FileConverter:
         thread.start()
 
     def _work(self, is_first: bool) -> None:
-        """Convert files until none is left; the first thread waits for one that is asked for again.
+        """Convert files until none is left.
+
+        The first thread also waits for files that are asked for again.
 
         So one process stays while a caller reads the files that are not converted.
         """
@@ -192,7 +194,7 @@ class FileConverter:
         file = conversion.file
         try:
             if self._looks:
-                # Where the file cannot be read, its reader says what is wrong.
+                # If the file cannot be read, its reader says what is wrong.
                 with contextlib.suppress(OSError):
                     conversion.content = look_at(file.path)
             conversion.documents = list(reader.documents(file))

@@ -40,7 +40,7 @@ class FolderCorpus(Corpus):
     fields : text fields of records; empty: the usual ones
     title_column : of tables, that is the title of their rows; '': as the tables say
     is_alone : whether the corpus is one file: then one that cannot be read is an InputError
-    bad_files : what is done with a file that cannot be read as a whole
+    bad_files : what to do with a file of which a part cannot be read
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class FolderCorpus(Corpus):
     ) -> Iterator[tuple[str, Document | BadPassage]]:
         """The documents of a file, each with the file's path in the corpus.
 
-        The document of a whole file has the day with which the file's name begins, unless it has a
-        date of its own.
+        The document of a whole file gets the day with which the file's name begins, unless it
+        already has a date.
         """
         path = name_in_corpus(self.name, file.path)
         day = day_of_name(file.path.name)
@@ -145,7 +145,10 @@ class FolderCorpus(Corpus):
     def _documents_of_whole_file(
         self, kind: FileKind, file: FileToRead, way: str, seen: SeenDocids
     ) -> Iterator[Document]:
-        """The documents of a file; what it holds is remembered, or why it cannot be read."""
+        """The documents of a file.
+
+        Their content is remembered, or the reason why it cannot be read.
+        """
         content = self._content_of(kind, file, way)
         n_documents = 0
         n_skipped = self.skipped
@@ -201,7 +204,7 @@ class FolderCorpus(Corpus):
     def _documents_of_file(
         self, kind: FileKind, file: FileToRead, seen: SeenDocids
     ) -> Iterator[Document]:
-        """The documents of a file, of which none comes before all have been read.
+        """The documents of a file. None is returned before all have been read.
 
         A file with much text is read twice, so that memory does not grow with it. Raises
         UnreadableFile for one with something that cannot be used.
@@ -231,7 +234,7 @@ class FolderCorpus(Corpus):
         kind : how the file is read
         file : to read
         seen : the docids of files before this one; gets those of this one
-        left_out : gets the locations of what is skipped
+        left_out : gets the locations of skipped documents
 
         Raises UnreadableFile for the first that does not pass, unless it is skipped.
         """

@@ -43,7 +43,8 @@ def mail_documents(file: FileToRead) -> Iterator[Document]:
 
 
 def _message_of_apple(raw: bytes) -> bytes:
-    """The message of a file of Apple Mail: its size stands above it, a property list below."""
+    """The message of a file of Apple Mail, which has the message's size above it and a property
+    list below."""
     size = _SIZE.match(raw)
     if size is None:
         raise UnreadableFile(
@@ -67,7 +68,7 @@ def _has_content(raw: bytes) -> bool:
 
 
 def mailbox_documents(file: FileToRead) -> Iterator[Document]:
-    """The documents of a mailbox, each by its Message-ID, or by its number without one."""
+    """The documents of a mailbox, named by their Message-ID, or otherwise by their number."""
     given: set[str] = set()
     for number, raw in enumerate(_messages(file.path), 1):
         mail = _read_mail(raw)
@@ -82,8 +83,8 @@ def mailbox_documents(file: FileToRead) -> Iterator[Document]:
 def _messages(path: Path) -> Iterator[bytes]:
     """The messages of a mailbox.
 
-    Each begins with a line 'From ' behind an empty one, and a header below: a sentence may begin
-    with this word, too.
+    Each message begins with a line 'From ' between an empty line and a header. A sentence may also
+    begin with this word.
     """
     lines: list[bytes] = []
     size = 0
@@ -111,7 +112,7 @@ def _messages(path: Path) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class _Mail:
-    """What is read of a message.
+    """The parts of a message that are read.
 
     Attributes
     ----------

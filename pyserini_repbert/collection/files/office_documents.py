@@ -62,7 +62,7 @@ class OfficeReader:
         self._pdf.close()
 
     def documents(self, file: FileToRead) -> Iterator[Document]:
-        """The document of a file, or those of a workbook.
+        """The document of a file, or a workbook's documents.
 
         Raises UnreadableFile if it cannot be read.
         """

@@ -6,7 +6,7 @@ It reads a line of JSON for each file, `{"path": …}`, and answers with one: `{
 "day"}`, or `{"problem"}`. It has a limit of memory, opens no connection, starts no other process
 and writes no file. It ends with its standard input.
 
-With the argument `pdf`, it reads PDF alone, and starts in a tenth of the time.
+With the argument `pdf`, it reads only PDF, and starts in a tenth of the time.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def _converter() -> Callable[[str], ReadFile]:
-    """What reads a file by its suffix alone: MarkItDown would take others for text.
+    """The function that reads a file, chosen by its suffix: MarkItDown would take others for text.
 
     Of Excel, MarkItDown takes what pandas prints: numbers of seven digits, and 'NaN' for 'None'. Of
     Word, it takes Markdown, whose tables have no row longer than the first, and no tables in cells.
@@ -103,7 +103,7 @@ def _converter() -> Callable[[str], ReadFile]:
 def _html_of_word(stream: IO[bytes]) -> str:
     """A Word document as HTML, by mammoth, with MarkItDown's formulas.
 
-    Notes stand at the end; pages' headers and footers, and comments, are left out.
+    Notes come at the end. The headers and footers of pages, and comments, are left out.
     """
     mammoth = import_module('mammoth')
     formulas = import_module('markitdown.converter_utils.docx.pre_process')
@@ -119,13 +119,13 @@ def _html_of_word(stream: IO[bytes]) -> str:
 
 
 class _Chapters:
-    """In the place of MarkItDown's reader of HTML: the chapters of a book stay as they are."""
+    """Replaces MarkItDown's reader of HTML, so that the chapters of a book do not change."""
 
     def __init__(self) -> None:
         self.bodies: list[str] = []
 
     def convert(self, stream: IO[bytes], *_: Any, **__: Any) -> Any:
-        """Keep a chapter, whose elements all end with it; MarkItDown gets a text without words."""
+        """Keep a chapter, whose elements all end with it; MarkItDown gets only an empty text."""
         body = parse_page(decode_page(stream.read())).body
         if body is not None and body.html:
             self.bodies.append(body.html)
@@ -184,7 +184,7 @@ def _answer(convert: Callable[[str], ReadFile], path: str) -> dict[str, str]:
     except ModuleNotFoundError:
         return {'problem': f'{INSTALL} to read such files'}
     except Exception as error:
-        # Parsers of strangers' files raise what they like.
+        # Parsers of unknown files may raise any error.
         return {'problem': _reason(error)}
     text = result.text
     if len(text) > _MOST_TEXT:

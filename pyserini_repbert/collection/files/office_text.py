@@ -42,13 +42,13 @@ class _Lines:
         self._goes_on = False
 
     def add(self, line: str, number: int, is_escaped: bool = False) -> None:
-        """Add a line, or a row of a table, which stands between bars.
+        """Add a line, or a row of a table, which has a bar at each end.
 
         Parameters
         ----------
         line : without its end
         number : of the line, from 1
-        is_escaped : whether signs of Markdown in a row stand behind a backslash
+        is_escaped : whether signs of Markdown in a row are escaped with a backslash
         """
         line = line.strip()
         if _ROW_RULE.fullmatch(line):
@@ -78,7 +78,7 @@ def _read_printed(text: str) -> ReadPage:
         for line in printed.split('\n'):
             lines.add(line, 1)
         if len(page.lines) > n_rows:
-            # An empty row stands between the pages.
+            # An empty row separates the pages.
             first = n_rows + 1 if n_rows else 0
             page.pages[first] = number
     return page

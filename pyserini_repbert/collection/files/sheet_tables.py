@@ -1,7 +1,7 @@
-"""The sheets of a workbook: those that are tables, whose rows are documents, and the others.
+"""The sheets of a workbook. Some are tables, whose rows are documents; the others are text.
 
 A sheet is a table if its first row with several cells names the columns. Lines of one cell may
-stand above: they are text, as sheets without a table are.
+precede it. They are text, like sheets without a table.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_ABOVE = 8  # lines above a table
 _FEWEST_ROWS = 2
 # A form has two columns and few rows: 'Name', 'Ada'; 'City', 'London'.
 _MOST_ROWS_OF_FORM = 12
-# The column that has the sheet's name, where a workbook has several sheets.
+# The column that has the sheet's name, if a workbook has several sheets.
 _SHEET = 'sheet'
 _LETTER = re.compile(r'[^\W\d_]')
 _DIGIT = re.compile(r'\d')
@@ -46,12 +46,12 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Workbook:
-    """A workbook, whose tables are apart from what is text.
+    """A workbook, with its tables separate from its text.
 
     Attributes
     ----------
     tables : the sheets whose first row names the columns
-    others : the sheets that are no tables, and what stands above tables
+    others : the sheets that are not tables, and the lines above tables
     has_several : whether it has several sheets
     """
 
@@ -65,8 +65,8 @@ def read_workbook(text: str, fields: Sequence[str]) -> Workbook:
 
     Parameters
     ----------
-    text : that the process answers: the names of sheets, and rows as numbers and cells with tabs
-    fields : the columns that are asked for as text; a sheet without them is no table
+    text : from the process: the names of sheets, and rows as numbers and cells with tabs
+    fields : the columns that are asked for as text; a sheet without them is not a table
     """
     sheets = _parse_sheets(text)
     tables = []
@@ -83,7 +83,7 @@ def read_workbook(text: str, fields: Sequence[str]) -> Workbook:
 
 
 def page_of_sheets(sheets: Sequence[Sheet]) -> ReadPage:
-    """Sheets as text: a heading each, and their rows."""
+    """Sheets as text, each with a heading and its rows."""
     page = ReadPage()
     for sheet in sheets:
         page.add_heading(2, sheet.name, '', 1)
@@ -99,7 +99,7 @@ def row_documents(file: FileToRead, workbook: Workbook) -> Iterator[Document]:
 
     Their docids begin with the file's and the name of the sheet: 'prices.xlsx#Bikes#3'.
 
-    Raises UnreadableFile for a workbook alone that has no column of the title that is asked for.
+    Raises UnreadableFile if the workbook is the whole corpus and lacks the requested title column.
     """
     _check_title_column(file, workbook.tables)
     for table in workbook.tables:
@@ -130,7 +130,7 @@ def _parse_sheets(text: str) -> list[Sheet]:
 
 
 def _lines_above(sheet: Sheet) -> int:
-    """How many rows stand above the first one with several cells."""
+    """How many rows are above the first one with several cells."""
     for number, row in enumerate(sheet.rows[: _MOST_ABOVE + 1]):
         if len(_filled(row.values)) > 1:
             return number
@@ -138,14 +138,14 @@ def _lines_above(sheet: Sheet) -> int:
 
 
 def _without_empty_columns(sheet: Sheet) -> Sheet:
-    """A sheet without columns in front in which nothing stands."""
+    """A sheet without the empty columns in front."""
     n_empty = min((_n_empty(row.values) for row in sheet.rows), default=0)
     rows = [row._replace(values=row.values[n_empty:]) for row in sheet.rows]
     return Sheet(sheet.name, rows)
 
 
 def _n_empty(cells: Sequence[str]) -> int:
-    """How many empty cells stand before the first that has words."""
+    """How many empty cells are before the first one with words."""
     return next((number for number, cell in enumerate(cells) if cell), len(cells))
 
 

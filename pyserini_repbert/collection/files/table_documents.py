@@ -1,9 +1,9 @@
 """Tables and lists of records as documents: CSV and TSV with headers, Parquet, JSON.
 
 A row is a document. Its docid is in the column `id`, or it is the number of the row. The columns of
-`TEXT_COLUMNS` are its text; a table without them has a line for each column: 'name: value', and
-the column that names its rows is their title. So has a table that describes things: of these
-columns it has `description` alone, and no `title`.
+`TEXT_COLUMNS` are its text; a table without them has a line for each column: 'name: value', and the
+column that names its rows is their title. So does a table that describes things: it has only
+`description` of these columns, and no `title`.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _CHARACTERS_OF_TITLES = 1_000_000
 _ITEMS_BEGIN = re.compile(r'[\[{]')
 _SEPARATORS = re.compile(r'[\s,:]*')
 _JSON = json.JSONDecoder()
-# Excel's 'sep=;' in front of a table, which may stand in quotation marks.
+# Excel's 'sep=;' in front of a table, possibly in quotation marks.
 _NAMED_DELIMITER = re.compile(r'"?sep=([^\w\s"]|\t)"?[,;\t]*\r?\n?', re.IGNORECASE)
-# A line end of old Macintoshes.
+# The line end of old Macintoshes.
 _CARRIAGE_RETURN = re.compile(rb'\r(?!\n|$)')
 _QUOTED = r'"(?:[^"\\\n]|\\.)*"'
 _COMMENT = re.compile(rf'{_QUOTED}|//[^\n]*|/\*[\s\S]{{0,2000}}?\*/')
@@ -108,7 +108,7 @@ def _rows_with_values(
 def _check_quotes(lines: Sequence[str], delimiter: str, number: int) -> None:
     """Raise UnreadableFile for a row of several lines that a stray quotation mark has joined.
 
-    `number` is that of the first line. Within one line, such a mark does no harm.
+    `number` is the first line's number. Within one line, such a mark does no harm.
     """
     try:
         next(csv.reader(lines, delimiter=delimiter, strict=True))
@@ -187,7 +187,7 @@ def _without_comments(text: str) -> str:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """A text in quotation marks as it is, of anything else the ends of lines."""
+    """Quoted text unchanged; only the line ends of anything else."""
     return match[0] if match[0].startswith('"') else '\n' * match[0].count('\n')
 
 
@@ -229,7 +229,7 @@ def _is_record(value: Any, fields: Sequence[str]) -> bool:
 
 
 def _text_lines(file: FileToRead) -> Iterator[str]:
-    """The lines of a file with their ends. Raises UnreadableFile for what is not text."""
+    """The lines of a file with their ends. Raises UnreadableFile for a file that is not text."""
     first = next(_raw_lines(file.path), b'')
     if is_utf_16(first) or _CARRIAGE_RETURN.search(first):
         yield from StringIO(read_text(file))
@@ -261,7 +261,7 @@ def _decoded(raw: bytes, number: int, encoding: str) -> str:
 
 
 def _delimiter_of(file: FileToRead, header: str) -> str:
-    """What stands between the cells of a table: a tab, or what is most frequent in its header."""
+    """The separator of a table's cells: a tab, or the most frequent candidate in its header."""
     if not has_suffix_or_packed(file.path.name, COMMA_SEPARATED):
         return '\t'
     names_alone = re.sub(r'"[^"]*"', '', header)
@@ -269,7 +269,7 @@ def _delimiter_of(file: FileToRead, header: str) -> str:
 
 
 class NumberedRow(NamedTuple):
-    """The values of a row, and where it is.
+    """The values of a row, and its location.
 
     Attributes
     ----------
@@ -284,7 +284,7 @@ class NumberedRow(NamedTuple):
 
 
 class _Docids:
-    """The docids of a file's documents, each of which is given once.
+    """The docids of a file's documents, each of which is used once.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ class _Docids:
         self._count = 0
 
     def next(self, identifier: str) -> str:
-        """The docid of the next document; one without an identifier of its own has its number."""
+        """The docid of the next document; its number if the document has no identifier."""
         self._count += 1
         docid = self._file.numbered_docid(self._count)
         if identifier.strip():
@@ -362,7 +362,7 @@ class _Row:
 
 
 def _named_cells(values: Mapping[str, Any], but: str) -> str:
-    """A line 'name: value' for each cell, without that of the title unless it is the only one."""
+    """A line 'name: value' for each cell, without the title's unless it is the only one."""
     shown = {name: value for name, value in values.items() if name != but} or values
     return '\n'.join(f'{name}: {_text_of(value)}' for name, value in shown.items())
 
@@ -460,7 +460,7 @@ def distinct_names(names: Iterable[str]) -> list[str]:
 
 
 def _first_of(values: Iterable[str], names: Iterable[str]) -> str | None:
-    """The first of some names that is there, as it is written there; None for none."""
+    """The first of some names that the table has, in the table's spelling; None for none."""
     for wanted in names:
         for name in values:
             if name.lower() == wanted.lower():
@@ -475,7 +475,7 @@ def _pop(values: dict[str, Any], name: str) -> Any:
 
 
 def _is_identifier(value: Any) -> bool:
-    """Whether a value can be a docid: a text, or an integer."""
+    """Whether a value can be a docid: text, or an integer."""
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
@@ -489,7 +489,7 @@ def _text_of(value: Any) -> str:
 
 
 def _typed(value: Any) -> Any:
-    """A value as a field has it: a text may be a number or a truth value, bytes are none."""
+    """A value for a field: text may be a number or a truth value; bytes are not a value."""
     if isinstance(value, str):
         return value_of_text(value)
     if isinstance(value, bytes):

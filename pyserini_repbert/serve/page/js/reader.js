@@ -11,7 +11,7 @@ import { partsOf } from './parts.js';
 import { hitElements, isPlainClick, unlikelyText } from './reader_hits.js';
 import { recentQuestions, remember } from './recent.js';
 import { HITS, addressOf, filterOf, laboratoryAddress, stateOf } from './reader_state.js';
-import { count, held, whole } from './words.js';
+import { count, dateText, held, whole } from './words.js';
 
 const MOST_HITS = 100;
 
@@ -114,7 +114,7 @@ function questionKey() {
 
 function search(shown) {
   const filter = filterOf(state, about);
-  const parameters = [['query', state.q], ['hits', Math.min(state.hits, about.limits.hits)], ['display', 'true']];
+  const parameters = [['query', state.q], ['hits', Math.min(state.hits, about.limits.hits)], ['display', 'true'], ['group_copies', 'true']];
   if (filter) parameters.push(['filter', filter]);
   parameters.push(...partsOf('asking', about).flat());
   let answer = null;
@@ -159,8 +159,10 @@ function kindsLine({ fields, field_counts: counts }) {
 
 /** What an index has of a source, and when it was synced last. */
 function sourceLine({ name, documents, files, rows, synced, unread }) {
-  const holds = rows > 0 ? `${count(files, 'file')}, ${count(rows, 'row')}` : count(documents, 'document');
-  const when = synced && ` synced ${new Date(synced).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })}`;
+  const ofFiles = files > 0 && files !== documents && ` from ${count(files, 'file')}`;
+  const ofTables = rows > 0 && (rows === documents ? ' (rows of tables)' : ` (${whole(rows)} of them rows of tables)`);
+  const holds = [count(documents, 'document'), ofFiles, ofTables].filter(Boolean).join('');
+  const when = synced && ` synced ${dateText(synced)}`;
   return h('li', null, [`${name}: ${holds}`, when, unread].filter(Boolean).join(', '));
 }
 
