@@ -190,12 +190,12 @@ class _PlacedPassage:
         """
         if not self.origin.pages or self.origin.headings:
             return False
-        part = self.parts()[row]
+        part = self.parts[row]
         return not find_words(query, self.text[part.start : part.end])
 
     def whole_excerpt(self) -> Excerpt:
         """The passage as hits show it, with the printed pages on which it begins and ends."""
-        parts = self.parts()
+        parts = self.parts
         excerpt = self.excerpt(0)
         if len(parts) == 1:
             return excerpt
