@@ -6,6 +6,7 @@ import sqlite3
 
 import pytest
 from chat_server import chat_server
+from folders import question_documents
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
@@ -173,7 +174,7 @@ def test_a_pool_is_graded_once(folder, capsys):
     assert [topic.text for topic in judged_questions(folder).topics] == ['cat w1']
     # What has changed is graded anew.
     with Collection.open('mine') as collection:
-        collection.add([('wanted7', 'w7 w1 mat')])
+        collection.sync((dict(question_documents()) | {'wanted7': 'w7 w1 mat'}).items())
     with chat_server(by_word) as server:
         assert run(main, [*words, '--llm', server.address]) == 0
         assert any('w7 w1 mat' in prompt for prompt in server.prompts)
