@@ -39,7 +39,7 @@ class FileState:
 
     @classmethod
     def of(cls, path: Path) -> FileState:
-        """The state of a file. Raises OSError for one that is not there."""
+        """The state of a file. Raises OSError for an unknown one."""
         stat = path.stat()
         return cls(stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino & _LARGEST)
 

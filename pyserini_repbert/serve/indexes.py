@@ -489,7 +489,7 @@ class ServedIndex:
         """The systems of a request: the default for none; for 'hybrid', dense and BM25, or all
         rankings of a collection.
 
-        Raises UnknownNameError for a system that is not here, InputError for one given twice.
+        Raises UnknownNameError for an unknown system, InputError for one given twice.
         """
         hybrid = self.index.offered.fused or (DENSE, BM25)
         systems: list[str] = []

@@ -370,7 +370,7 @@ def _liked_document(
     """The stored docid of a document that a client names by it, or as a person reads it.
 
     Raises InputError for rerankers and systems that take a question only, and MissingResourceError
-    for a document that is not here.
+    for an unknown document.
     """
     if spec.stages:
         raise InputError("'rerank' reads a question, and 'like' is a document: leave one out")

@@ -58,7 +58,7 @@ class Rerankers:
     def check(self, stages: Sequence[StageSpec]) -> None:
         """Refuse stages that a client may not ask for, before anything is computed.
 
-        Raises UnknownNameError for a reranker that is not here, otherwise InputError.
+        Raises UnknownNameError for an unknown reranker, otherwise InputError.
         """
         limits = self._settings.limits
         inferences = 0

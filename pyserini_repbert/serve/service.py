@@ -494,7 +494,7 @@ class Service:
     ) -> Ranking:
         """The documents with their texts.
 
-        Raises InputError for one given twice, MissingResourceError for one that is not here.
+        Raises InputError for one given twice, MissingResourceError for an unknown one.
         """
         stored = [index.store.stored_docid(docid) for docid in docids]
         if len(set(stored)) < len(stored):

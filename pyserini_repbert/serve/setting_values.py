@@ -70,7 +70,7 @@ def _folder(text: str, info: ValidationInfo) -> str:
         folders = text.split(os.pathsep)
     for folder in folders:
         if info.context and not (info.context / folder).is_dir():
-            raise ValueError(f'points to a folder that is not there: {folder}')
+            raise ValueError(f'points to a folder that does not exist: {folder}')
     return os.pathsep.join(_resolve(folder, info) for folder in folders)
 
 

@@ -90,7 +90,7 @@ def stored_name(place: str) -> Iterator[None]:
         yield
     except UnknownNameError as error:
         raise UnknownNameError(
-            f'{place} names an encoder that is not here: {error}', parameters=('encoder',)
+            f'{place} names an unavailable encoder: {error}', parameters=('encoder',)
         ) from error
 
 

@@ -201,7 +201,7 @@ class TrainingOutput:
         if not work.exists():
             if self.resume:
                 raise InputError(
-                    f'{work} is not there: there is nothing to resume', parameters=('resume',)
+                    f'{work} does not exist: there is nothing to resume', parameters=('resume',)
                 )
             return
         begun_with = _read_recipe(work)

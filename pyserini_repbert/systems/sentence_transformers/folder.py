@@ -369,7 +369,7 @@ SENTENCE_VECTOR: Mapping[str, tuple[Any, ...]] = {
 
 
 def check_values(path: Path, expected: Mapping[str, tuple[Any, ...]]) -> None:
-    """Raises Unsupported for a file with other values; one that is not there has none."""
+    """Raises Unsupported for a file with other values; one that does not exist has none."""
     if not path.is_file():
         return
     values = _read_values(path)

@@ -123,7 +123,7 @@ def test_no_person_is_named_as_a_model_and_grades_follow_documents(store):
         ("grade = 'x'", "is 'x', expected 0 to 3"),
         ('grade = 4', 'is 4, expected 0 to 3'),
         ("judge = 'ann'", 'which is not a language model'),
-        ("question = 'none'", 'of a question that is not here'),
+        ("question = 'none'", 'of a question that does not exist'),
     ],
 )
 def test_a_damaged_grade_is_said(store, change, problem):
