@@ -1,4 +1,4 @@
-"""The values of a service's settings: what a text has to be, and paths beside the settings file."""
+"""The values of a service's settings: checks of text, and paths relative to the settings file."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _sparse(text: str, info: ValidationInfo) -> str:
 Alias = Annotated[str, AfterValidator(_alias)]
 ApiKey = Annotated[str, AfterValidator(_key)]
 HostName = Annotated[str, AfterValidator(_host)]
-# A path beside the settings file, where there is something.
+# An existing path, relative to the settings file.
 PathOrName = Annotated[str, AfterValidator(_resolve)]
 # The same, of a file that may not be there yet.
 NewFile = Annotated[str, AfterValidator(_new_file)]

@@ -59,7 +59,7 @@ class TrainingOutput:
     ----------
     recipe : of the training
     target : the folder of the finished checkpoint
-    resume : whether to go on with the state of a training that was stopped
+    resume : whether to continue from the state of a stopped training
     overwrite : whether to replace an earlier training's output and state
     """
 
@@ -77,7 +77,7 @@ class TrainingOutput:
         """What `resume` finds if the output is whole; the state that a killed process left beside
         it is removed.
 
-        Raises an error that says what is in the way of the output, or of resuming.
+        Raises an error that says what prevents the output, or resuming.
         """
         if not self._is_finished():
             self._check_state()

@@ -101,7 +101,7 @@ class Validator:
         return candidates
 
     def measure(self, task: Task, base: Checkpoint) -> float:
-        """The measure's mean over the topics, for the task's model as it is now.
+        """The measure's mean over the topics, for the task's present model.
 
         Leaves random states as they were.
         """
@@ -121,7 +121,7 @@ class Validator:
         measure = self.settings.measure
         depths = range(max(map(len, self.candidates.values())) + 1)
         values = rerank_at_depths(self.candidates, self.ranked, self.qrels, self.measures, depths)
-        # The smallest of equal ones.
+        # The smallest if several are equal.
         best = max(depths, key=lambda depth: values[depth][measure])
         return {CUTOFF: best, AT_CUTOFF: values[best][measure]}
 

@@ -117,8 +117,8 @@ OF_ROWS = {
         'UPDATE passages SET end = 9999 WHERE docno = 1; '
         'UPDATE passages SET start = -1 WHERE docno = 2',
         [
-            "passage 0 of document 'b' lies outside of its text",
-            "passage 0 of document 'c' lies outside of its text",
+            "passage 0 of document 'b' is outside of its text",
+            "passage 0 of document 'c' is outside of its text",
         ],
     ),
     'a value that filters compare': (

@@ -268,7 +268,9 @@ def test_what_is_below_the_search_as_it_is_now_is_refused(folder, learned, capsy
 
 def test_a_gain_that_may_be_noise_is_refused(folder, learned):
     with_report(folder, gain=0.01, low=-0.02, high=0.04, is_convincing=False, is_worth_using=False)
-    with pytest.raises(NotBetterError, match=r'is not better than .* now, \+0.010 nDCG@10'):
+    with pytest.raises(
+        NotBetterError, match=r'is not better than the present search, \+0.010 nDCG@10'
+    ):
         use_learning(folder, True)
 
 
