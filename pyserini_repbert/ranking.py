@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import repeat
-from math import nan
+from math import isnan, nan
 from typing import Any, NamedTuple, Self, overload
 
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
@@ -27,10 +27,37 @@ from pyserini_repbert.trace import SILENT, Notes, Trace
 
 logger = logging.getLogger(__name__)
 
-# `Ranking.background` of words and of weights of terms.
-NO_WORD = 0.0
 # `Ranker.reads` of a reranker that reads all candidates.
 ALL = sys.maxsize
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What documents score that have nothing to do with a query.
+
+    Attributes
+    ----------
+    score : of any one of them; nan where nobody knows it
+    best : of the best of them all, which scores so much by chance; nan where nobody knows it
+    """
+
+    score: float = nan
+    best: float = nan
+
+    @property
+    def is_known(self) -> bool:
+        """Whether scores can be counted from it."""
+        return not isnan(self.score)
+
+    @property
+    def chance(self) -> float:
+        """What the best of them has above any one; 0 where nobody knows it."""
+        return 0.0 if isnan(self.best) else self.best - self.score
+
+
+UNKNOWN_BACKGROUND = Background()
+# Of words and of weights of terms: a document without any of the query's has a score of 0.
+NO_WORD = Background(0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +92,8 @@ class Excerpt:
         answer the question; None: all of the passage
     url : where the document comes from, at the anchor; '' if that is not known. It is an address
         of the web, or of a file of this machine
+    last_page : the printed page on which the passage ends, where nothing tells which of its pages
+        answers; otherwise None
     """
 
     number: int
@@ -79,6 +108,7 @@ class Excerpt:
     url: str = ''
     row: int | None = None
     part: tuple[int, int] | None = None
+    last_page: int | None = None
 
     @property
     def shown_span(self) -> tuple[int, int]:
@@ -208,8 +238,8 @@ class Ranking(Sequence[Candidate]):
     scores : one for each docid, never increasing
     texts : one for each docid, None if the text is unknown; () until texts are needed
     excerpts : of documents: the best passages of each; () for passages, and until they are needed
-    background : the score of a document that has nothing to do with the query: `NO_WORD`, or the
-        mean of vectors' scores over a sample of their index; nan where nobody knows it
+    background : the scores of documents that have nothing to do with the query: `NO_WORD`, or by
+        the vectors' scores over a sample of their index
     """
 
     docids: tuple[str, ...]
@@ -217,7 +247,7 @@ class Ranking(Sequence[Candidate]):
     texts: tuple[str | None, ...]
     excerpts: tuple[Excerpts, ...]
     # The same hits of a run file are the same ranking.
-    background: float = field(compare=False, repr=False)
+    background: Background = field(compare=False, repr=False)
 
     def __init__(
         self,
@@ -225,7 +255,7 @@ class Ranking(Sequence[Candidate]):
         scores: Iterable[float] = (),
         texts: Iterable[str | None] = (),
         excerpts: Iterable[Excerpts] = (),
-        background: float = nan,
+        background: Background = UNKNOWN_BACKGROUND,
     ) -> None:
         object.__setattr__(self, 'docids', tuple(docids))
         object.__setattr__(self, 'scores', tuple(scores))
@@ -305,7 +335,7 @@ class Ranking(Sequence[Candidate]):
             return self
         return Ranking(self.docids, self.scores, background=self.background)
 
-    def with_background(self, background: float) -> Ranking:
+    def with_background(self, background: Background) -> Ranking:
         """The same hits, whose scores count from this one."""
         return Ranking(self.docids, self.scores, self.texts, self.excerpts, background)
 

@@ -98,6 +98,25 @@ class UntunedWay:
 
 
 @dataclass(frozen=True)
+class UntunedSearches:
+    """The searches that need no judgments.
+
+    Attributes
+    ----------
+    now : the name of the present search
+    values : of each search, by its name; first the present search
+    ways : those that can be stored
+    agreement : nDCG@10 of the present search, without a reranker, minus its nDCG@10 by the
+        judgments of other texts
+    """
+
+    now: str
+    values: dict[str, Values]
+    ways: dict[str, UntunedWay]
+    agreement: TTest
+
+
+@dataclass(frozen=True)
 class Adaptation:
     """What was learned from all topics, and what each way of searching gave on held-out topics.
 
@@ -108,13 +127,10 @@ class Adaptation:
     rerank_weight : the reranker's share of the score; None without one
     n_topics : how many topics were learned from
     texts : their different texts, in the order of all values
-    now : the name of the present search
-    untuned : values of the present search, then of each other way that needs no judgments
-    ways : these ways by their names; the present search may be missing
+    untuned : the searches that need no judgments
     steps : values with the query map, then also fused, then also reranked, each learned from the
         topics of other folds
     chosen : values of the best of all ways, which was chosen by the topics of other folds
-    agreement : as in `UntunedSearches`
     fold_maps : of each fold, the map that all other folds taught
     fold_of_text : of each text, the fold that held it out
     """
@@ -124,12 +140,9 @@ class Adaptation:
     rerank_weight: float | None
     n_topics: int
     texts: tuple[str, ...]
-    now: str
-    untuned: dict[str, Values]
-    ways: dict[str, UntunedWay]
+    untuned: UntunedSearches
     steps: dict[str, Values]
     chosen: Values
-    agreement: TTest
     fold_maps: tuple[NDArray[np.float32], ...]
     fold_of_text: tuple[int, ...]
 
@@ -157,22 +170,22 @@ class Adaptation:
 
         Among equal ones, the present search comes first, then the untuned ways.
         """
-        return best_name({**self.untuned, self.learned: self.held_out})
+        return best_name({**self.untuned.values, self.learned: self.held_out})
 
     @property
     def offered(self) -> str:
         """The winner; what was learned, if the winner is the present search."""
-        return self.learned if self.winner == self.now else self.winner
+        return self.learned if self.winner == self.untuned.now else self.winner
 
     @property
     def before(self) -> Values:
         """By the present search."""
-        return self.untuned[self.now]
+        return self.untuned.values[self.untuned.now]
 
     @property
     def after(self) -> Values:
         """By what is offered."""
-        return self.held_out if self.winner == self.now else self.chosen
+        return self.held_out if self.winner == self.untuned.now else self.chosen
 
     def estimate(self) -> Estimate:
         """The gain of what is offered over the present search, and its significance."""
@@ -182,11 +195,12 @@ class Adaptation:
         interval = t_interval(after, before)
         bootstrapped = bootstrap_gain(after, before)
         standard_error = float(gains.std(ddof=1)) / math.sqrt(len(gains))
-        agrees = self.agreement.t > 0 and self.agreement.p < _CONVINCING
+        agreement = self.untuned.agreement
+        agrees = agreement.t > 0 and agreement.p < _CONVINCING
         return Estimate(
             topics=self.n_topics,
             texts=len(gains),
-            now=self.now,
+            now=self.untuned.now,
             winner=self.winner,
             offered=self.offered,
             before=float(self.before.mean()),

@@ -97,12 +97,9 @@ def adapt(
         rerank_weight=rerank_weight,
         n_topics=len(judged.topics),
         texts=judged.texts,
-        now=untuned.now,
-        untuned=untuned.values,
-        ways=untuned.ways,
+        untuned=untuned,
         steps=steps,
         chosen=choose_held_out(untuned.values, learned, judged.fold_of_text),
-        agreement=untuned.agreement,
         fold_maps=held_out.maps,
         fold_of_text=tuple(judged.fold_of_text.tolist()),
     )

@@ -48,7 +48,7 @@ def offered_search(adaptation: Adaptation, names: Sequence[str]) -> OfferedSearc
             rerank_weight=adaptation.rerank_weight,
             fusion={'weights': adaptation.weights},
         )
-    way = adaptation.ways[adaptation.offered]
+    way = adaptation.untuned.ways[adaptation.offered]
     return OfferedSearch(
         query_map=None,
         rankings=tuple(names.index(name) for name in way.fusion.order),
@@ -116,7 +116,7 @@ def search_as_now(index: Index | None, first: Ranker, machine: Machine) -> Ranke
 def report_of(adaptation: Adaptation, estimate: Estimate) -> dict[str, Any]:
     """The gain, overall and for each question, as values of JSON."""
     means = {}
-    for name, values in (adaptation.untuned | adaptation.steps).items():
+    for name, values in (adaptation.untuned.values | adaptation.steps).items():
         means[name] = round(float(values.mean()), 6)
     questions = []
     for text, old, new in zip(adaptation.texts, adaptation.before, adaptation.after, strict=True):

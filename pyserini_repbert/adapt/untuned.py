@@ -6,33 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyserini_repbert.adapt.adaptation import UntunedWay
+from pyserini_repbert.adapt.adaptation import UntunedSearches, UntunedWay
 from pyserini_repbert.adapt.judged_topics import DEPTH, JudgedTopics, Values
 from pyserini_repbert.adapt.weights import CUT
-from pyserini_repbert.evaluate.significance import TTest, paired_t_test
+from pyserini_repbert.evaluate.significance import paired_t_test
 from pyserini_repbert.evaluate.studies.fusion import RunFusion, untuned_settings
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.ranking import Ranker, Run
 from pyserini_repbert.search.dense import VectorSearcher
-
-
-@dataclass(frozen=True)
-class UntunedSearches:
-    """The searches that need no judgments.
-
-    Attributes
-    ----------
-    now : the name of the present search
-    values : of each search, by its name; first the present search
-    ways : those that can be stored
-    agreement : nDCG@10 of the present search, without a reranker, minus its nDCG@10 by the
-        judgments of other texts
-    """
-
-    now: str
-    values: dict[str, Values]
-    ways: dict[str, UntunedWay]
-    agreement: TTest
 
 
 def search_untuned(

@@ -213,6 +213,10 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         """How many documents can be found: those with text."""
         return self.vectors.n_documents
 
+    @property
+    def n_searched(self) -> int:
+        return self._n_counted
+
     def encode(self, queries: Sequence[str]) -> NDArray[np.float32]:
         vectors = super().encode(queries)
         encoded = dict(zip(queries, vectors, strict=True))

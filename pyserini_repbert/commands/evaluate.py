@@ -19,6 +19,7 @@ from pyserini_repbert.commands.evaluate_comparing import (
     settings_of,
 )
 from pyserini_repbert.commands.flags import (
+    OutputFile,
     add_flags,
     named_paths,
     parse_flags,
@@ -196,11 +197,13 @@ def _make_parser() -> Parser:
     )
     add(
         '--per-query',
+        type=OutputFile,
         metavar='FILE',
         help='write the values of each topic to a file; - prints them instead of the table',
     )
     add(
         '--html',
+        type=OutputFile,
         metavar='FILE',
         help='write a page: rankings side by side, gains and losses, and the questions to look '
         'at, by the first of --measures',

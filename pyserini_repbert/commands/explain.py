@@ -8,15 +8,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands.command import (
-    parser,
-    positive_int,
-    refuse,
-    utf8_text,
-    zero_or_more,
-)
+from pyserini_repbert.commands.command import parser, positive_int, refuse, utf8_text, zero_or_more
 from pyserini_repbert.commands.console import json_text, printable, shaded
-from pyserini_repbert.commands.flags import add_flags, parse_flags
+from pyserini_repbert.commands.flags import OutputFile, add_flags, parse_flags
 from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.data.origins import readable_docid, stored_docid
 from pyserini_repbert.errors import InputError, MissingResourceError
@@ -83,6 +77,7 @@ def make_parser() -> argparse.ArgumentParser:
         '--output',
         nargs='+',
         default=[],
+        type=OutputFile,
         metavar='FILE',
         help='.html pages or .png pictures to write',
     )

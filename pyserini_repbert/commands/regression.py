@@ -13,14 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.commands.command import (
-    argument_type,
-    parser,
-    positive_int,
-    progress,
-    refuse,
-)
+from pyserini_repbert.commands.command import argument_type, parser, positive_int, progress, refuse
 from pyserini_repbert.commands.flags import add_flags
+from pyserini_repbert.commands.outputs import OutputPath
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.files import atomic_file, existing_file, human_size
@@ -57,10 +52,10 @@ _FORMS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 @argument_type
-def _report_name(path: str) -> str:
+def _report_name(path: str) -> OutputPath:
     if Path(path).suffix not in _FORMS:
         raise ValueError(f"report '{path}': a name that ends in .md, .html or .json was expected")
-    return path
+    return OutputPath(path)
 
 
 def main(arguments: list[str]) -> int:

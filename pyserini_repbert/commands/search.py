@@ -21,6 +21,8 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import (
     FUSION_SETTINGS,
+    OutputFile,
+    RanksFile,
     add_flags,
     parse_flags,
     record_output,
@@ -137,10 +139,11 @@ def _add_answers(flags: argparse._ArgumentGroup) -> None:
         action='store_true',
         help="show each hit's rank in each ranking, and what the rankings and rerankers saw in it",
     )
-    add('--output', help='with --topics: the run file to write')
+    add('--output', type=OutputFile, help='with --topics: the run file to write')
     add_flags(flags, 'overwrite', 'output_format', 'tag', 'remove_duplicates')
     add(
         '--provenance',
+        type=RanksFile,
         metavar='FILE',
         help="write each hit's rank in each ranking, as FILE.tsv or FILE.jsonl",
     )

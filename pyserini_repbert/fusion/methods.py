@@ -41,7 +41,8 @@ class Normalization(Choice, what='normalisation'):
         the distance to the best score), so that the hits keep their order. It is the same however
         many hits are fused
     BACKGROUND : as MAX, of what a score has above `Ranking.background`. So the cosines of an
-        encoder that gives .75 to anything count as much as cosines of an encoder that gives it 0
+        encoder that gives .75 to anything count as much as cosines of an encoder that gives it 0.
+        Where chance gives a better score than the best, it is the share of that
     """
 
     NONE = 'none'

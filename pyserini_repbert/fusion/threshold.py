@@ -29,7 +29,7 @@ from pyserini_repbert.data.ordering import rank_by_score
 from pyserini_repbert.fusion.fusing import scaled
 from pyserini_repbert.fusion.methods import Normalization
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.ranking import NO_WORD, Background, Ranking
 
 # How much deeper the second search goes, and how deep at most.
 _DEEPER = 4
@@ -102,13 +102,13 @@ class FirstHits:
     docids : of the hits, best first
     is_whole : whether the ranking has no others
     scores_of : gives the scores of documents in the whole ranking, None of one that it lacks
-    background : the score that adds nothing, as a document that the ranking lacks
+    background : whose score adds nothing, as a document that the ranking lacks
     """
 
     docids: Sequence[str]
     is_whole: bool
     scores_of: Callable[[Sequence[str]], Sequence[float | None]]
-    background: float = 0.0
+    background: Background = NO_WORD
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
@@ -118,12 +118,13 @@ class FirstHits:
     @cached_property
     def best(self) -> float:
         """The score of the best hit; the background without hits."""
-        return float(self.scores.max()) if self.docids else self.background
+        return float(self.scores.max()) if self.docids else self.background.score
 
     @property
     def lacking(self) -> float:
         """The score that adds nothing: the background, or where no hit has more, less than any."""
-        return self.background if self.best > self.background else -inf
+        no_more = self.background.score
+        return no_more if self.best > no_more else -inf
 
     @cached_property
     def greatest_unseen(self) -> float:

@@ -46,7 +46,9 @@ class FaissFolder:
     exports them).
     """
 
-    sample_mean = None  # Its vectors cannot be read for a sample.
+    # Its vectors cannot be read for a sample.
+    sample = None
+    sample_mean = None
 
     def __init__(self, folder: StrPath, verify: bool = True) -> None:
         self.folder = Path(folder)

@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
-from pyserini_repbert.errors import InputError, JavaError, PyseriniRepbertError, exhausted
-from pyserini_repbert.lucene.jvm import java_class, java_reason, quiet_java
+from pyserini_repbert.errors import InputError, JavaError
+from pyserini_repbert.lucene.jvm import failed_indexing, java_class, java_reason, quiet_java
 from pyserini_repbert.lucene.languages import ENGLISH
 from pyserini_repbert.lucene.lucene_form import is_lucene_index
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
@@ -71,21 +71,15 @@ class LuceneWriter:
             else:
                 added = self._java.addRawDocuments(list(documents))
         except self._failure as error:
-            raise self._stopped(java_reason(error)) from error
+            raise failed_indexing(java_reason(error), self._folder.parent) from error
         if added != len(documents):
             tragedy = self._java.writer.getTragicException()
             if tragedy:
-                raise self._stopped(tragedy.toString())
+                raise failed_indexing(tragedy.toString(), self._folder.parent)
             raise InputError(
                 f'Anserini refused {len(documents) - added} of {len(documents)} documents from '
                 f'{documents[0][:80]!r} on: fix the corpus (a docid has at most 32,766 bytes)'
             )
-
-    def _stopped(self, reason: str) -> PyseriniRepbertError:
-        limit = exhausted(RuntimeError(reason), self._folder.parent)
-        return limit or JavaError(
-            f'Lucene could not index ({reason}): free memory or disk, and start again'
-        )
 
     def __enter__(self) -> LuceneWriter:
         return self
@@ -95,7 +89,7 @@ class LuceneWriter:
             self._java.close()
         except self._failure as failure:
             if error is None:
-                raise self._stopped(java_reason(failure)) from failure
+                raise failed_indexing(java_reason(failure), self._folder.parent) from failure
             logger.info('closing an unfinished index failed: %s', java_reason(failure))
         # Anserini only logs a failure to close.
         if error is None and not is_lucene_index(self._folder):

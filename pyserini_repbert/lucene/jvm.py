@@ -25,6 +25,7 @@ from pyserini_repbert.errors import (
     JavaError,
     MismatchError,
     PyseriniRepbertError,
+    exhausted,
     needs,
 )
 from pyserini_repbert.lucene.class_archive import archive_options, make_archive, make_in_background
@@ -364,6 +365,14 @@ def _detach() -> None:
 def java_reason(error: Exception) -> str:
     """The first line of a Java exception, without pyjnius's preface and the stack."""
     return str(error).partition('\n')[0].removeprefix('JVM exception occurred: ')
+
+
+def failed_indexing(reason: str, folder: Path) -> PyseriniRepbertError:
+    """The error of a Lucene index below a folder that cannot be written, for a reason of Java."""
+    limit = exhausted(RuntimeError(reason), folder)
+    return limit or JavaError(
+        f'Lucene could not index ({reason}): free memory or disk, and start again'
+    )
 
 
 def quiet_java() -> None:

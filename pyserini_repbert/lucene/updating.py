@@ -11,8 +11,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.errors import InputError, JavaError, exhausted
-from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, java_reason, quiet_java
+from pyserini_repbert.errors import InputError, JavaError
+from pyserini_repbert.lucene.jvm import (
+    calling,
+    failed_indexing,
+    java_calls,
+    java_class,
+    java_reason,
+    quiet_java,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +90,7 @@ class LuceneUpdate:
                 added = self._java.addRawDocuments(raw)
                 failure = self._java.writer.getTragicException()
             if failure is not None:
-                raise self._failure(str(failure.toString()))
+                raise failed_indexing(str(failure.toString()), self._folder.parent)
             if added != len(raw):
                 raise InputError(
                     f"Anserini refused {len(raw) - added} of {len(raw)} documents from '"
@@ -128,13 +135,7 @@ class LuceneUpdate:
         try:
             yield
         except jnius.JavaException as error:
-            raise self._failure(java_reason(error)) from error
-
-    def _failure(self, reason: str) -> Exception:
-        limit = exhausted(RuntimeError(reason), self._folder.parent)
-        return limit or JavaError(
-            f'Lucene could not index ({reason}): free memory or disk, and start again'
-        )
+            raise failed_indexing(java_reason(error), self._folder.parent) from error
 
 
 def check_lucene_index(folder: Path, docids: Iterable[str]) -> LuceneCounts:

@@ -12,8 +12,4 @@ OnBuild = Callable[[Any], Callable[[int], object]]
 
 def build_silently(index: Any) -> Callable[[int], object]:
     """An `OnBuild` that tells nobody."""
-    return _ignore_passages
-
-
-def _ignore_passages(n_done: int) -> None:
-    """Nobody hears how many passages are done."""
+    return int

@@ -26,6 +26,7 @@ from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_form import is_faiss_folder
 from pyserini_repbert.index.faiss_layout import FaissFolder
 from pyserini_repbert.index.manifest import MANIFEST
+from pyserini_repbert.index.sample import background_of
 from pyserini_repbert.models.precision import checked_device
 from pyserini_repbert.models.threads import torch_threads
 from pyserini_repbert.ranking import (
@@ -65,8 +66,12 @@ class VectorIndex(Blocks, Protocol):
         """`encoder`, `dimension`, and the checksums of the model."""
 
     @property
-    def sample_mean(self) -> NDArray[np.float32]:
-        """The mean of a sample of the vectors, float32 (d,)."""
+    def sample(self) -> NDArray[np.float32] | None:
+        """A sample of the vectors, float32 (m, d); None if they cannot be read."""
+
+    @property
+    def sample_mean(self) -> NDArray[np.float32] | None:
+        """The mean of the sample, float32 (d,)."""
 
     def docids(self, rows: NDArray[np.int64]) -> list[str]:
         """The docids of rows."""
@@ -194,6 +199,11 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
             check_model(self.index_dir, self._bundle.settings, self.query_encoder)
 
     def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def n_searched(self) -> int:
+        """How many vectors are compared with a query."""
         return len(self.index)
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
@@ -389,14 +399,16 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
             # Scores fall: of finite vectors, only the ends can be infinite.
             if len(ranking) and not math.isfinite(ranking.scores[0] - ranking.scores[-1]):
                 raise NotFiniteError(f'index {self.index_dir}')
+        sample = self.index.sample
         mean = self.index.sample_mean
-        if mean is None:
+        if sample is None or mean is None:
             return rankings
-        return [
+        with_backgrounds = []
+        for ranking, vector in zip(rankings, vectors, strict=True):
             # Each separately, because a product in a batch may be rounded differently.
-            ranking.with_background(float(mean @ vector))
-            for ranking, vector in zip(rankings, vectors, strict=True)
-        ]
+            background = background_of(sample @ vector, self.n_searched, float(mean @ vector))
+            with_backgrounds.append(ranking.with_background(background))
+        return with_backgrounds
 
     def _rankings(self, vectors: NDArray[np.float32], k: int) -> list[Ranking]:
         """The ranking of each query vector, k at least 1."""

@@ -189,7 +189,6 @@ def answer_search(
     added: dict[str, Any] = {}
     for addition in ranked.additions:
         added |= addition.fields
-        warnings += addition.warnings
     return Answer(
         search=search,
         ranking=ranking,

@@ -3,14 +3,14 @@
 from urllib.parse import quote
 
 import pytest
-from starlette.testclient import TestClient
+from folders import write_files
+from ready_services import ready_client
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.data.origins import Heading
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.reading import PartRequest, find_part, outline_of
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
-from tests.collection.files.mixed_files import MAIL, write_files
+from tests.collection.files.mixed_files import MAIL
 
 SECTION = '## {name}\n\nThe {name} ran on the red mat.\n\n'
 NAMES = ('cat', 'dog', 'fish', 'bird')
@@ -91,9 +91,7 @@ def client(tiny_checkpoint, tmp_path):
         collection.sync(docs)
         collection.add([{'id': 'bare', 'text': '', 'lang': 'de'}])
     index = IndexSettings(path=str(tmp_path / 'mine'))
-    with TestClient(create_app(ServeSettings(indexes={'mine': index}))) as client:
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
+    with ready_client(ServeSettings(indexes={'mine': index})) as client:
         yield client
 
 

@@ -4,6 +4,7 @@ import time
 from urllib.parse import quote_plus
 
 import pytest
+from folders import write_files
 from long_texts import QUESTION, SHORT, long_page
 from test_accessibility import violations
 from web_service import command, run_service
@@ -420,11 +421,7 @@ SECTIONED = '# Shed\n\n' + ''.join(
 @pytest.fixture
 def shed(opened, tmp_path):
     """The reader's page of a document of three long sections, and a short one."""
-    docs = tmp_path / 'docs'
-    docs.mkdir()
-    (docs / 'shed.md').write_text(SECTIONED, encoding='utf-8')
-    (docs / 'keys.md').write_text(SHORT, encoding='utf-8')
-    (docs / 'tape.eml').write_text(MAIL, encoding='utf-8')
+    write_files(tmp_path / 'docs', {'shed.md': SECTIONED, 'keys.md': SHORT, 'tape.eml': MAIL})
     made = ('--corpus', 'docs', '--encoder', 'repbert-demo')
     command('index', 'sync', '--index', 'mine', *made, folder=tmp_path)
     with run_service(tmp_path, '--index', 'mine') as address:

@@ -12,7 +12,7 @@ from pyserini_repbert.collection.commands.model_grades import (
     print_model_agreements,
     refuse_model_grades,
 )
-from pyserini_repbert.commands import command
+from pyserini_repbert.commands import command, outputs
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags, record_output
 from pyserini_repbert.errors import InputError
@@ -48,9 +48,24 @@ def add_judgments_flags(parser: argparse.ArgumentParser) -> None:
         help="a file of questions to judge in the page, one on each line; or a service's log of "
         'searches',
     )
-    add('--export-topics', metavar='FILE', help='write the judged questions: qid<TAB>text')
-    add('--export-qrels', metavar='FILE', help='write one grade of each judged document')
-    add('--export', metavar='FILE', help='write each judgment, as a line of JSON')
+    add(
+        '--export-topics',
+        type=outputs.OutputPath,
+        metavar='FILE',
+        help='write the judged questions: qid<TAB>text',
+    )
+    add(
+        '--export-qrels',
+        type=outputs.OutputPath,
+        metavar='FILE',
+        help='write one grade of each judged document',
+    )
+    add(
+        '--export',
+        type=outputs.OutputPath,
+        metavar='FILE',
+        help='write each judgment, as a line of JSON',
+    )
     add(
         '--only-random',
         action='store_true',

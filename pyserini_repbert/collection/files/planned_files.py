@@ -151,7 +151,7 @@ class _Planning:
                 return self._kind_of_packed(kind)
         for suffixes, kind in _OTHER_KINDS.items():
             if has_suffix(path.name, suffixes):
-                if not _CAN_READ.get(kind, _always)():
+                if kind in _CAN_READ and not _CAN_READ[kind]():
                     raise UnreadableFile(f'{INSTALL} to read such files', f'({INSTALL})')
                 return kind
         return self._kind_by_content(path)
@@ -176,10 +176,6 @@ class _Planning:
         return self.readers[max(suffixes, key=len)] if suffixes else None
 
 
-def _always() -> bool:
-    return True
-
-
 def plan_file(path: Path, fields: tuple[str, ...], selection: FileSelection) -> Plan:
     """How a file that is the whole corpus is read.
 
@@ -188,13 +184,13 @@ def plan_file(path: Path, fields: tuple[str, ...], selection: FileSelection) -> 
     readers = {**installed_readers(), **selection.readers}
     main_content = bool(selection.main_content)
     planning = _Planning(readers, fields, main_content=main_content, is_strict=True)
-    if has_suffix_or_packed(path.name, PLAIN_TEXT) and planning.reader_of(path) is None:
-        planning.text_kind = guess_lines(path) or 'text'
-    if not path.suffix and planning.reader_of(path) is None:
+    reader = planning.reader_of(path)
+    may_have_lines = has_suffix_or_packed(path.name, PLAIN_TEXT) or not path.suffix
+    if may_have_lines and reader is None:
         planning.text_kind = guess_lines(path) or 'text'
     kind = planning.kind_of(path)
     name = without_suffix(path.name, PAGES) if kind in _PAGE_KINDS else path.name
-    return Plan([PlannedFile(path, docid_of_path(name), kind, planning.reader_of(path))])
+    return Plan([PlannedFile(path, docid_of_path(name), kind, reader)])
 
 
 def plan_folder(

@@ -179,29 +179,26 @@ def _cell(part: str) -> str:
 
 def list_table_rows(lines: Sequence[str], start: int, end: int) -> list[Row]:
     """The rows of a table that is written as a list of lists."""
-    rows: list[tuple[int, list[list[str]]]] = []
+    rows: list[Row] = []
     # The positions of the cells' marks, and their sign.
     column = 0
     sign = ''
     for number, line in _lines_with_words(lines, start, end):
         item = _ITEM.match(line)
         if item is not None and (not rows or indent_of(line) < column):
-            rows.append((number, [[line[item.end() + 1 :].strip()]]))
+            rows.append((number, [line[item.end() + 1 :].strip()]))
             column = item.end()
             sign = item[1]
         elif not rows:
             # The table is not a list of lists.
-            rows.append((number, [[line.strip()]]))
+            rows.append((number, [line.strip()]))
         elif sign and indent_of(line) == column and line[column] == sign:
-            rows[-1][1].append([line[column + 1 :].strip()])
+            rows[-1][1].append(line[column + 1 :].strip())
         else:
-            rows[-1][1][-1].append(_CELL_ITEM.sub('', line.strip(), count=1))
-    return [(number, _joined_lines(cells)) for number, cells in rows]
-
-
-def _joined_lines(cells: Sequence[Sequence[str]]) -> list[str]:
-    """The words of cells, each given as lines."""
-    return [' '.join(lines).strip() for lines in cells]
+            cells = rows[-1][1]
+            words = _CELL_ITEM.sub('', line.strip(), count=1)
+            cells[-1] = f'{cells[-1]} {words}'.strip()
+    return rows
 
 
 def csv_table_rows(

@@ -30,27 +30,6 @@ _FEW = 4
 _UNTUNED_SCALES = (Normalization.NONE, Normalization.MINMAX, Normalization.ZSCORE)
 
 
-def fusion_table(
-    runs: Mapping[str, Run],
-    qrels: Qrels,
-    measures: Sequence[NamedMeasure],
-    settings: FusionSettings | None = None,
-    k: int | None = 1000,
-) -> dict[str, dict[str, dict[str, float]]]:
-    """Measure -> row's run -> column's run -> value of the two fused, over all judged topics.
-
-    Parameters
-    ----------
-    runs : by their names
-    qrels : the judgments
-    measures : to compute
-    settings : how two runs are fused; None: interleaved
-    k : hits of a topic in a fused run; None: all
-    """
-    evaluations = evaluate_fusions(runs, qrels, measures, settings, k)
-    return {named.name: table_of(evaluations, named.name) for named in measures}
-
-
 def evaluate_fusions(
     runs: Mapping[str, Run],
     qrels: Qrels,
@@ -79,16 +58,6 @@ def evaluate_fusions(
                 run = by_rank(fuse_runs([first, second], how, k))
             evaluations[row][column] = evaluate(run, qrels, measures)
     return evaluations
-
-
-def table_of(
-    evaluations: Mapping[str, Mapping[str, Evaluation]], measure: str
-) -> dict[str, dict[str, float]]:
-    """Row -> column -> mean of a measure."""
-    table = {}
-    for row, cells in evaluations.items():
-        table[row] = {column: cell.means[measure] for column, cell in cells.items()}
-    return table
 
 
 @dataclass(frozen=True)

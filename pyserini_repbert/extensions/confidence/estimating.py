@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -85,10 +85,6 @@ class AnswerConfidence:
         """The rows of the hits of at least this P(relevant), in their order; None: of all."""
         relevant = enumerate(self.relevant)
         return [row for row, probability in relevant if least is None or probability >= least]
-
-    def of_rows(self, rows: Sequence[int]) -> Self:
-        """The same of some of the hits, by their rows."""
-        return replace(self, relevant=tuple(self.relevant[row] for row in rows))
 
 
 class ConfidenceEstimator:

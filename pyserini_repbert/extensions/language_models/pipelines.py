@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from pyserini_repbert.commands.outputs import OutputPath
 from pyserini_repbert.pipeline.parts import PipelinePart
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class LanguageModelsInPipelines(PipelinePart):
             ),
         ),
         'llm_answers': (
-            str | None,
+            Annotated[str | None, OutputPath],
             Field(
                 default=None,
                 description='the file that stores its answers, to repeat a run without the server',

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import isnan, nan
+from math import inf
 from typing import Any, Self
 
 import numpy as np
@@ -27,7 +27,18 @@ from pyserini_repbert.extensions.several.names import hits_of_index, prefix_of, 
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
-from pyserini_repbert.ranking import Excerpts, Query, Ranker, Ranking, Reason, Run, Searcher
+from pyserini_repbert.ranking import (
+    NO_WORD,
+    UNKNOWN_BACKGROUND,
+    Background,
+    Excerpts,
+    Query,
+    Ranker,
+    Ranking,
+    Reason,
+    Run,
+    Searcher,
+)
 from pyserini_repbert.trace import Trace
 
 _LIKE = 'a document is compared within one collection: name that collection alone as the index'
@@ -95,16 +106,22 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
         ranking = rank_by_score(np.array(docids, object), np.array(scores, np.float64), k)
         return ranking.with_background(self._background(rankings))
 
-    def _background(self, rankings: Mapping[str, Ranking]) -> float:
-        """The mean of the collections' known backgrounds, weighted by their passages; nan if none
-        is known."""
+    def _background(self, rankings: Mapping[str, Ranking]) -> Background:
+        """The mean of the collections' known backgrounds, weighted by their passages, with the
+        greatest of their best scores by chance.
+        """
         n_passages = 0
         total = 0.0
+        best = -inf
         for name, ranking in rankings.items():
-            if not isnan(ranking.background):
+            own = ranking.background
+            if own.is_known:
                 n_passages += self._sizes[name]
-                total += self._sizes[name] * ranking.background
-        return total / n_passages if n_passages else nan
+                total += self._sizes[name] * own.score
+                best = max(best, own.score + own.chance)
+        if not n_passages:
+            return UNKNOWN_BACKGROUND
+        return Background(total / n_passages, best)
 
     @property
     def gives_document_scores(self) -> bool:
@@ -195,13 +212,13 @@ def shares_of_greatest(ranking: Ranking, ranker: Any, topic: Query) -> Ranking:
 
     Parameters
     ----------
-    ranking : with its background, which becomes 0
+    ranking : with its background, whose score becomes 0
     ranker : that made it
     topic : whose ranking it is
     """
     if not ranking:
         return ranking
-    background = 0.0 if isnan(ranking.background) else ranking.background
+    background = ranking.background if ranking.background.is_known else NO_WORD
     greatest = ranking.scores[0]
     vector_of = getattr(ranker, 'vector_of', None)
     if vector_of is not None:
@@ -209,11 +226,11 @@ def shares_of_greatest(ranking: Ranking, ranker: Any, topic: Query) -> Ranking:
         length = float(vector @ vector)
         if abs(length - 1) < _ROUNDING:
             greatest = 1.0
-    width = greatest - background
+    width = greatest - background.score
     if width <= 0:
         width = 1.0
-    scores = [(score - background) / width for score in ranking.scores]
-    return Ranking(ranking.docids, scores, background=0.0)
+    scores = [(score - background.score) / width for score in ranking.scores]
+    return Ranking(ranking.docids, scores, background=Background(0.0, background.chance / width))
 
 
 class SeveralSearcher(Fusion, recorded_as='SeveralSearcher'):

@@ -3,12 +3,12 @@
 from datetime import datetime
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.office_documents import OfficeReader
 from pyserini_repbert.data.unread_files import UnreadableFile
 from pyserini_repbert.names.corpora import open_corpus
-from tests.collection.files.mixed_files import write_files
 from tests.collection.files.office_files import WRITERS, word_document
 
 pytest.importorskip('markitdown')

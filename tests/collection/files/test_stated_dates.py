@@ -4,10 +4,10 @@ import io
 import zipfile
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.collection.files.stated_dates import day_of_name, day_of_office, day_of_pdf
 from pyserini_repbert.names.corpora import open_corpus
-from tests.collection.files.mixed_files import write_files
 
 
 @pytest.mark.parametrize(
