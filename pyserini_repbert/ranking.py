@@ -92,6 +92,8 @@ class Excerpt:
         answer the question; None: all of the passage
     url : where the document comes from, at the anchor; '' if that is not known. It is an address
         of the web, or of a file of this machine
+    last_page : the printed page on which the passage ends, where nothing tells which of its pages
+        answers; otherwise None
     """
 
     number: int
@@ -106,6 +108,7 @@ class Excerpt:
     url: str = ''
     row: int | None = None
     part: tuple[int, int] | None = None
+    last_page: int | None = None
 
     @property
     def shown_span(self) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from pyserini_repbert.collection.answering_parts import (
 from pyserini_repbert.collection.generation import FIELDS_WITH_URL, Generation, StoredPassage
 from pyserini_repbert.data.code_blocks import code_blocks
 from pyserini_repbert.data.origins import Origin, TextSpan
+from pyserini_repbert.data.snippets import find_words
 from pyserini_repbert.data.suffixes import SOURCES, has_suffix_or_packed
 from pyserini_repbert.ranking import Excerpt, Excerpts
 
@@ -40,7 +41,7 @@ def read_excerpts(
         for own in of_document:
             alone = {own.passage.number: 0.0}
             part = answering_part(query, alone, own.numbered_parts())
-            chosen.append(_excerpt(generation, own, part.row))
+            chosen.append(_excerpt(generation, own, part.row, query))
         excerpts[docno] = tuple(chosen)
     return excerpts
 
@@ -75,13 +76,17 @@ def answering_excerpts(
         excerpts[docno] = ()
         if parts:
             part = answering_part(query, scores[docno], parts)
-            excerpts[docno] = (_excerpt(generation, by_number[part.number], part.row),)
+            answering = by_number[part.number]
+            excerpts[docno] = (_excerpt(generation, answering, part.row, query),)
     return excerpts
 
 
-def _excerpt(generation: Generation, placed: _PlacedPassage, row: int) -> Excerpt:
-    """A passage as hits show it, of whose parts one answers, with its address."""
-    excerpt = placed.excerpt(row)
+def _excerpt(generation: Generation, placed: _PlacedPassage, row: int, query: str) -> Excerpt:
+    """A passage as hits show it, of whose parts one answers the question, with its address."""
+    if placed.answers_as_whole(row, query):
+        excerpt = placed.whole_excerpt()
+    else:
+        excerpt = placed.excerpt(row)
     address = generation.address(placed.own_address, placed.source, excerpt.file, excerpt.anchor)
     return replace(excerpt, url=address)
 
@@ -176,6 +181,26 @@ class _PlacedPassage:
             text = self.text[part.start : part.end]
             parts.append(PassagePart(self.passage.number, row, text, headings))
         return parts
+
+    def answers_as_whole(self, row: int, query: str) -> bool:
+        """Whether nothing tells which of the passage's printed pages answers a question.
+
+        Pages end anywhere, and no word of the question is on the page that was chosen: the vector,
+        which is of all pages, found the passage.
+        """
+        if not self.origin.pages or self.origin.headings:
+            return False
+        part = self.parts[row]
+        return not find_words(query, self.text[part.start : part.end])
+
+    def whole_excerpt(self) -> Excerpt:
+        """The passage as hits show it, with the printed pages on which it begins and ends."""
+        parts = self.parts
+        excerpt = self.excerpt(0)
+        if len(parts) == 1:
+            return excerpt
+        last_page = self.origin.page_at(parts[-1].start)
+        return replace(excerpt, part=None, last_page=last_page)
 
     def excerpt(self, row: int) -> Excerpt:
         """The passage as hits show it, of whose parts one answers the question."""

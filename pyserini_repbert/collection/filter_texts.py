@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -343,6 +344,12 @@ class _Evaluation:
         if 'number' in types and all(number_of(bound) is not None for bound in given):
             masks.append(self._between_numbers(field, bounds))
         if 'date' in types and all(_ISO_DATE.fullmatch(bound) for bound in given):
+            for bound in given:
+                if not _is_in_calendar(bound):
+                    raise InputError(
+                        f"filter '{field}:{bounds}': the calendar has no date '{bound}': give one "
+                        'such as 2020-05-31'
+                    )
             masks.append(self._between_dates(field, bounds))
         if not masks:
             kinds = ', '.join(sorted(types)) or 'text'
@@ -468,3 +475,16 @@ def _check_signs_beside_or(item: tree.OrOperation) -> None:
         raise InputError(
             f"filter '{str(item)[:80]}': beside OR, write NOT instead of -, and leave + out"
         )
+
+
+def _is_in_calendar(text: str) -> bool:
+    """Whether a text in the form of an ISO date, or of its beginning, is of the calendar."""
+    year, month, day = text[:4], text[5:7], text[8:10]
+    hour, minute = text[11:13], text[14:16]
+    if not month:
+        return True
+    try:
+        datetime(int(year), int(month), int(day or 1), int(hour or 0), int(minute or 0))
+    except ValueError:
+        return False
+    return True

@@ -163,10 +163,16 @@ def _place_text(passage: Excerpt) -> str:
 
 
 def _page_text(passage: Excerpt) -> str:
-    """', page 3' for a passage of a printed page, which is its address; '' for others."""
+    """', page 3' for a passage of a printed page, which is its address, or ', pages 1 to 3'; '' for
+    others.
+    """
     name, _, number = passage.anchor.partition('=')
     is_page = name == 'page' and number.isdecimal() and not passage.headings
-    return f', page {number}' if is_page else ''
+    if not is_page:
+        return ''
+    if passage.last_page is not None:
+        return f', pages {number} to {passage.last_page}'
+    return f', page {number}'
 
 
 def _title_text(hit: Candidate, titles: Sequence[str]) -> str:

@@ -130,8 +130,13 @@ class Origin:
         headings = self.headings_at(position)
         if headings:
             return headings[-1].anchor
+        page = self.page_at(position)
+        return '' if page is None else f'page={page}'
+
+    def page_at(self, position: int) -> int | None:
+        """The printed page on which a character of the text stands; None without pages."""
         number = bisect_right(self.pages, position, key=_start_of_page)
-        return f'page={self.pages[number - 1].page}' if number else ''
+        return self.pages[number - 1].page if number else None
 
     def parts(self, start: int, end: int) -> list[TextSpan]:
         """The parts into which headings, and ends of printed pages, cut `text[start:end]`."""

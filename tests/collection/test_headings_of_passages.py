@@ -344,3 +344,18 @@ def test_a_hit_names_the_printed_page_that_answers(tmp_path, open_collection):
             assert passage.shown_text.strip() == shown
             hit = Candidate('lease.pdf', 1.0, excerpts=(passage,))
             assert f'      lease.pdf, page {page}' in hits_text(question, [hit])
+
+
+def test_a_hit_names_all_printed_pages_where_no_word_tells(tmp_path, open_collection):
+    """Of a question in other words, the longest page was named and shown, whatever it said."""
+    text = 'The rent for the room is due.\n\nNo pets.\n\nAsk.'
+    origin = Origin('lease.pdf', pages=(PageStart(0, 1), PageStart(31, 2), PageStart(41, 4)))
+    with open_collection(passage_tokens=60, overlap=0) as collection:
+        collection.sync([Document('lease.pdf', text, origin=origin)])
+        searcher = collection.searcher()
+        (passage,) = searcher.dense.answering_excerpts('dogs', ['lease.pdf'])['lease.pdf']
+        assert (passage.anchor, passage.last_page, passage.shown_text) == ('page=1', 4, text)
+        hit = Candidate('lease.pdf', 1.0, excerpts=(passage,))
+        assert '      lease.pdf, pages 1 to 4' in hits_text('dogs', [hit])
+        (passage,) = searcher.dense.answering_excerpts('pets', ['lease.pdf'])['lease.pdf']
+        assert (passage.anchor, passage.last_page) == ('page=2', None)

@@ -159,7 +159,9 @@ function kindsLine({ fields, field_counts: counts }) {
 
 /** What an index has of a source, and when it was synced last. */
 function sourceLine({ name, documents, files, rows, synced, unread }) {
-  const holds = rows > 0 ? `${count(files, 'file')}, ${count(rows, 'row')}` : count(documents, 'document');
+  const ofFiles = files > 0 && files !== documents && ` from ${count(files, 'file')}`;
+  const ofTables = rows > 0 && (rows === documents ? ' (rows of tables)' : ` (${whole(rows)} of them rows of tables)`);
+  const holds = [count(documents, 'document'), ofFiles, ofTables].filter(Boolean).join('');
   const when = synced && ` synced ${dateText(synced)}`;
   return h('li', null, [`${name}: ${holds}`, when, unread].filter(Boolean).join(', '));
 }
