@@ -51,7 +51,7 @@ with jvm.started_ahead(few_queries=True, more_options=[f'-XX:DumpLoadedClassList
 """
 # The options of `make_archive` are part of an archive's name: who changes them, or the list above,
 # changes this number.
-_EDITION = 3
+_EDITION = 4
 # By default, Java maps the archive at a random address, and corrects all pointers in it.
 _AT_ITS_ADDRESS = ('-XX:+UnlockDiagnosticVMOptions', '-XX:ArchiveRelocationMode=0')
 # Java compares checksums, which takes .04 s: a damaged archive would end the process.

@@ -6,6 +6,7 @@ import sqlite3
 
 import pytest
 from chat_server import chat_server
+from folders import question_documents
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
@@ -142,10 +143,12 @@ def by_word(prompt):
 
 
 @pytest.fixture
-def folder(mine, monkeypatch):
-    """A collection without Lucene, of two documents a question."""
-    monkeypatch.chdir(mine.parent)
-    return mine
+def folder(tiny_checkpoint, tmp_path, monkeypatch):
+    """A collection without Lucene, of two documents a question, which a test may replace."""
+    monkeypatch.chdir(tmp_path)
+    with Collection.open('mine', encoder=str(tiny_checkpoint()), sparse='none') as collection:
+        collection.add(question_documents())
+    return tmp_path / 'mine'
 
 
 def test_a_pool_is_graded_once(folder, capsys):
