@@ -131,7 +131,7 @@ def only_excerpts(
 ) -> dict[str, Excerpts] | None:
     """The only passage of each document, by docid; None if a document has several.
 
-    A document without text has none, and one that is not here is left out. Raises the error of
+    A document without text has none, and one that does not exist is left out. Raises the error of
     `read_excerpts`.
     """
     docnos = generation.docnos(docids).tolist()
@@ -190,12 +190,12 @@ class _PlacedPassage:
         """
         if not self.origin.pages or self.origin.headings:
             return False
-        part = self.parts()[row]
+        part = self.parts[row]
         return not find_words(query, self.text[part.start : part.end])
 
     def whole_excerpt(self) -> Excerpt:
         """The passage as hits show it, with the printed pages on which it begins and ends."""
-        parts = self.parts()
+        parts = self.parts
         excerpt = self.excerpt(0)
         if len(parts) == 1:
             return excerpt

@@ -151,7 +151,9 @@ class UnknownDocuments:
         return self.documents > 0 or self.are_most
 
     def __str__(self) -> str:
-        """'2 of 40 documents (diary.md, …) are in words that encoder 'minilm' does not know'"""
+        """'2 of the 40 documents that have 20 words or more (diary.md, …) are in words that encoder
+        'minilm' does not know'
+        """
         if self.are_most:
             return f"encoder '{self.encoder}' does not know the words of the documents"
         named = ', '.join(readable_docid(docid) for docid in self.first)
@@ -159,8 +161,8 @@ class UnknownDocuments:
             named += ', …'
         are = 'is' if self.documents == 1 else 'are'
         return (
-            f'{self.documents} of {self.of} documents ({named}) {are} in words that encoder '
-            f"'{self.encoder}' does not know"
+            f'{self.documents} of the {self.of} documents that have {FEWEST_WORDS} words or more '
+            f"({named}) {are} in words that encoder '{self.encoder}' does not know"
         )
 
 

@@ -281,7 +281,7 @@ def _check_folders(options: argparse.Namespace) -> None:
     is_inside = Path(options.corpus).resolve().is_relative_to(Path(options.index).resolve())
     command.refuse(
         Path(options.corpus).exists() and is_inside,
-        f'--corpus {options.corpus} is the folder of --index, or lies in it: give the folder of '
+        f'--corpus {options.corpus} is the folder of --index, or is inside it: give the folder of '
         'the documents',
     )
     check_outside_indexes(options.index, '--index')
@@ -358,16 +358,17 @@ def _selection(options: argparse.Namespace) -> FileSelection:
 
 
 def _files_text(state: SourceStatus) -> str:
-    """' (12 files, 983 rows)' for a source with rows of tables; '' for others."""
-    if not state.rows:
+    """' (12 files, 983 rows)' for a source whose files are not its documents; '' for others."""
+    if state.files in (0, state.documents):
         return ''
-    return f' ({command.count_text(state.files, "file")}, {command.count_text(state.rows, "row")})'
+    files = command.count_text(state.files, 'file')
+    rows = f', {command.count_text(state.rows, "row")}' if state.rows else ''
+    return f' ({files}{rows})'
 
 
 def _rows_text(changes: Changes) -> str:
-    """How many of the added documents are rows of tables, if there are many and most of them
-    are."""
-    if changes.added_rows < max(_MANY_ROWS, changes.added / 2):
+    """How many of the added documents are rows of tables; '' if there are few."""
+    if changes.added_rows < _MANY_ROWS:
         return ''
     return f'; {changes.added_rows} of the added documents are rows of tables'
 

@@ -30,6 +30,7 @@ _ADDRESSES = ('from', 'to', 'cc')
 _ENVELOPE = b'From '
 _ESCAPED_ENVELOPE = re.compile(rb'>+From ')
 _HEADER = re.compile(rb'[!-9;-~]+[ \t]*:|>From ')
+_RTF = b'\nContent-Type: application/rtf'
 # The first line of a file of Apple Mail: how many bytes the message below has.
 _SIZE = re.compile(rb'[ \t]*(\d{1,10})[ \t]*\r?\n')
 
@@ -57,6 +58,10 @@ def document_of_mail(docid: str, raw: bytes) -> Document:
     """The document of a message. Raises UnreadableFile for one that has content, but no text."""
     mail = _read_mail(raw)
     if not mail.body and _has_content(raw):
+        if _RTF in raw:
+            raise without_text(
+                'its only text is RTF, which is not read: save the message as text or HTML'
+            )
         raise without_text('a message without text: its parts are attachments, or not text')
     return mail.document(docid)
 
