@@ -51,7 +51,7 @@ with jvm.started_ahead(few_queries=True, more_options=[f'-XX:DumpLoadedClassList
 """
 # The options of `make_archive` are part of an archive's name: who changes them, or the list above,
 # changes this number.
-_EDITION = 3
+_EDITION = 4
 # By default, Java maps the archive at a random address, and corrects all pointers in it.
 _AT_ITS_ADDRESS = ('-XX:+UnlockDiagnosticVMOptions', '-XX:ArchiveRelocationMode=0')
 # Java compares checksums, which takes .04 s: a damaged archive would end the process.
@@ -126,7 +126,7 @@ def make_archive(java: Java, jar: Path, options: Sequence[str]) -> Path | None:
 
 
 def make_in_background(java: Java, jar: Path) -> None:
-    """Begin to make an archive that is not there, in a process that this one does not wait for.
+    """Begin to make an archive that does not exist, in a process that this one does not wait for.
 
     A file beside the archive says that a process was begun: of several searches at a time, one
     begins it, and none does where the cache is not writable, or where Java could not make the

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
 from pyserini_repbert.errors import InputError, JavaError
@@ -13,10 +14,9 @@ from pyserini_repbert.lucene.jvm import failed_indexing, java_class, java_reason
 from pyserini_repbert.lucene.languages import ENGLISH
 from pyserini_repbert.lucene.lucene_form import is_lucene_index
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+from pyserini_repbert.lucene.updating import open_indexer
 
 logger = logging.getLogger(__name__)
-
-MAX_BUFFER = 2048  # MB: Lucene's own limit for one indexing thread
 
 
 class LuceneWriter:
@@ -49,9 +49,13 @@ class LuceneWriter:
                 'io.anserini.collection.JsonVectorCollection$Document'
             )
             self._json = java_class('com.fasterxml.jackson.databind.ObjectMapper')()
-        options = _indexer_options(folder, threads, impact, language)
+        settings: dict[str, Any] = {'threads': threads, 'storeRaw': True}
+        if impact:
+            settings |= {'impact': True, 'pretokenized': True}
+        else:
+            settings |= {'language': language, 'storePositions': True, 'storeDocvectors': True}
         try:
-            self._java = java_class('io.anserini.index.SimpleIndexer')(options)
+            self._java = open_indexer(folder, **settings)
         except self._failure as error:
             raise JavaError(
                 f'Lucene cannot write to {folder} ({java_reason(error)}): check the folder and its '
@@ -94,18 +98,6 @@ class LuceneWriter:
         # Anserini only logs a failure to close.
         if error is None and not is_lucene_index(self._folder):
             raise JavaError('Lucene could not finish the index: check the free disk space')
-
-
-def _indexer_options(folder: Path, threads: int, impact: bool, language: str) -> list[str]:
-    """The command line of Anserini's indexer."""
-    heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20  # MB
-    buffer = max(16, min(MAX_BUFFER, heap // 4))
-    options = ['-input', '', '-index', str(folder.absolute()), '-threads', str(threads)]
-    options += ['-memoryBuffer', str(buffer), '-storeRaw']
-    if impact:
-        return [*options, '-collection', 'JsonVectorCollection', '-impact', '-pretokenized']
-    options += ['-collection', 'JsonCollection', '-storePositions', '-storeDocvectors']
-    return [*options, '-language', language]
 
 
 class LuceneCorpus(Corpus):

@@ -24,7 +24,6 @@ from pyserini_repbert.lucene.jvm import (
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 1000  # documents handed to Java together
-_MOST_BUFFER = 2048  # MB: Lucene's own limit for one indexing thread
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,19 @@ class LuceneCounts:
 
     documents: int
     dead: int
+
+
+def open_indexer(folder: Path, **settings: Any) -> Any:
+    """Anserini's `SimpleIndexer`, which writes an index into a folder.
+
+    `settings` are fields of Anserini's `IndexCollection.Args`, such as `language`. The indexer
+    buffers 2,048 MB, whatever `memoryBuffer` says.
+    """
+    arguments = java_class('io.anserini.index.IndexCollection$Args')()
+    arguments.index = str(folder.absolute())
+    for name, value in settings.items():
+        setattr(arguments, name, value)
+    return java_class('io.anserini.index.SimpleIndexer')(arguments)
 
 
 class LuceneUpdate:
@@ -51,19 +63,14 @@ class LuceneUpdate:
         self._is_closed = False
         quiet_java()
         with java_calls(), self._one_line():
-            heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20  # MB
-            options = [
-                '-input',
-                '',
-                '-collection',
-                'JsonCollection',
-                '-index',
-                str(folder.absolute()),
-            ]
-            options += ['-memoryBuffer', str(max(16, min(_MOST_BUFFER, heap // 4)))]
-            options += ['-threads', '1', '-storePositions', '-storeDocvectors', '-append']
-            options += ['-language', language]
-            self._java: Any = java_class('io.anserini.index.SimpleIndexer')(options)
+            self._java = open_indexer(
+                folder,
+                append=True,
+                threads=1,
+                language=language,
+                storePositions=True,
+                storeDocvectors=True,
+            )
             self._term: Any = java_class('org.apache.lucene.index.Term')
             self._query: Any = java_class('org.apache.lucene.search.TermQuery')
 

@@ -495,6 +495,30 @@ TITLES = """async () => {
 }"""
 
 
+TERMS = """async () => {
+  const { termsIn } = await import('/js/filters.js');
+  const about = { fields: { type: ['text'], from: ['text'], modified: ['date'], time: ['text'] } };
+  const texts = ['seed type:mail from:"Ada B" order', 'modified:[2020 TO *] beds', 'type:mail x',
+    'Re: type: unknown', 'std::vector', 'type::mail', 'time 10:30', 'https://type:80/x',
+    'constructor:x', 'author:ada', 'subtype:mail', 'type:', 'a "type:mail"'];
+  return texts.map((text) => termsIn(text, text.endsWith(' x') ? 'type:mail' : '', about));
+}"""
+
+
+def test_what_is_written_as_a_filter_is_offered_as_one(mine):
+    """It was searched as words without a line about it."""
+    page = mine.open('?q=keep+slugs+off+type:guide', '.filter-hint')
+    assert 'type:guide was searched as words' in page.locator('.filter-hint').inner_text()
+    page.get_by_role('button', name='Use it as a filter').click()
+    page.wait_for_selector('.filter-chips')
+    assert 'q=keep+slugs+off&filter=type%3Aguide' in page.url
+    assert page.locator('.filter-hint').count() == 0
+    asks, ranges, *others = page.evaluate(TERMS)
+    assert (asks, ranges) == (['type:mail', 'from:"Ada B"'], ['modified:[2020 TO *]'])
+    # Times, addresses and program code stay words, and so does what is a filter already.
+    assert others == [[]] * 11
+
+
 def test_titles_that_say_nothing_have_their_file_and_copies_are_one_hit(mine):
     assert mine.open(ASKED, '.hit').evaluate(TITLES) == [
         ['November (2023.md)', 'diary/2023.md'],

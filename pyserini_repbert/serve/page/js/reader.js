@@ -3,7 +3,7 @@
 import { address, ask } from './api.js';
 import { openDocument } from './document.js';
 import { byId, h } from './dom.js';
-import { facets, filterChips, valuesOf } from './facets.js';
+import { facets, filterChips, filterHint, valuesOf } from './facets.js';
 import { chosenIndex, exampleList, fillExamples, loadIndexes, useMenu, useTheme } from './frame.js';
 import { READER_KEYS, SEARCH_KEYS, listen, openKeys, useKeys } from './keys.js';
 import { during } from './messages.js';
@@ -126,6 +126,7 @@ function search(shown) {
     remember(about.name, state.q);
     const hasMore = answer.candidates.length === state.hits && state.hits < Math.min(MOST_HITS, about.limits.hits);
     return [
+      filterHint(state, about, (change) => go({ ...state, ...change, hits: HITS })),
       filterChips(state, about, (change) => go({ ...state, ...change, hits: HITS })),
       ...hitElements(answer, { about, state, onopen: go, onmore: hasMore ? () => go({ ...state, hits: state.hits + HITS }) : null,
         onunfilter: () => go({ ...state, filter: '', chosen: [], hits: HITS }) }),
