@@ -37,8 +37,9 @@ GIVEN = 'python'  # the source of documents that were synced from Python
 # pictures; 5: what looks like a mark and is none, all parts of mail, cells of Excel as written;
 # 6: all cells of Word's tables, and tables within them; 7: all texts of mail, LaTeX without
 # its marks, PDF in the order of its columns, what a browser shows of HTML; 8: titles of rows, all
-# words of EPUB; 9: the sender of mail in its title, and the days that files state.
-READERS = 9
+# words of EPUB; 9: the sender of mail in its title, and the days that files state; 10: the year
+# of a path in the title.
+READERS = 10
 # Stands between the format of a source and the version of the readers.
 _VERSION = ';'
 # What the rows of a source are in, which its removal deletes; `sources` is among them.

@@ -4,9 +4,10 @@
       [--encoders e5-small minilm] [--languages en de]
 
 Each file has a folder's files and questions about them, with the files that answer: '=== PATH'
-begins a file, and '??? QUESTION|PATH' is a question. `notes` and `joiner` are English and German,
-`teacher` is German. They were written for this study, before any search. `notes` and training
-topics of test collections chose `DEVIATIONS`; the other two folders chose nothing.
+begins a file, and '??? QUESTION|PATH' is a question. `notes`, `joiner` and `years` are English and
+German, `teacher` is German. They were written for this study, before any search. `notes` and
+training topics of test collections chose `DEVIATIONS`; the other folders chose nothing. In `years`,
+files and mails differ by their year, which each question names.
 
 The last column fuses with less of BM25 where its best hit is no more than chance. A document has a
 word of weight w by chance with a probability of exp(-w), and gets w / (1 + k1) for it. BM25's best
