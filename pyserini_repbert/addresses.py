@@ -8,7 +8,7 @@ import urllib.parse
 # What addresses of files of this machine begin with.
 FILE_SCHEME = 'file:'
 _SCHEMES = ('http', 'https')
-# White space, control characters, and what is beyond ASCII.
+# White space, control characters, and characters beyond ASCII.
 _NOT_IN_ADDRESS = re.compile(r'[^\x21-\x7e]')
 
 

@@ -22,7 +22,7 @@ from typing import IO, Any
 
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
 
-# Unpacked bytes for each packed one. Text has 3 to 20, gzip at most 1,032, xz 7,000.
+# Unpacked bytes per packed byte. Text has 3 to 20, gzip at most 1,032, xz 7,000.
 MAX_RATIO = 200
 FREE_BYTES = 64_000_000  # unpacked bytes that a file of any size may have
 # What tarfile reads at once: the headers that hold long names, and a page read as a whole.
@@ -103,7 +103,7 @@ class _LimitedReader(io.RawIOBase):
 
 
 class _MemberReader(_LimitedReader):
-    """The content of a file in an archive; what is damaged raises DamagedFileError."""
+    """The content of a file in an archive. Raises DamagedFileError for a damaged one."""
 
     def readinto(self, buffer: Any) -> int:
         with damage_in_one_line(self.limit.path):
@@ -111,7 +111,10 @@ class _MemberReader(_LimitedReader):
 
 
 class _LimitedTar:
-    """What tarfile reads an archive from: it counts what is unpacked, seeking included."""
+    """The stream from which tarfile reads an archive.
+
+    It counts the unpacked bytes, including those skipped.
+    """
 
     def __init__(self, stream: Any, limit: _UnpackingLimit, is_packed: bool) -> None:
         self._stream = stream

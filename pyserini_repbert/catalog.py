@@ -1,4 +1,4 @@
-"""Names that a user may type, resolved through `catalog.yaml`, never guessed from a path."""
+"""Names that a user may type, resolved through `catalog.toml`, never guessed from a path."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = (*CHECKPOINT_KINDS, 'sparse', 'collections', 'indexes', 'topics', 'qrels
 
 @dataclass(frozen=True)
 class Entry:
-    """One name of the catalog: `values` are its fields in catalog.yaml."""
+    """One name of the catalog: `values` are its fields in catalog.toml."""
 
     kind: str
     name: str
@@ -40,11 +40,9 @@ def entries(kind: str) -> dict[str, Entry]:
 
 @cache
 def _shipped() -> dict[str, dict[str, Entry]]:
-    import yaml
+    import tomllib
 
-    # In C, where PyYAML was built with it: a tenth of the time.
-    loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
-    content = yaml.load(Path(__file__).with_suffix('.yaml').read_text(encoding='utf-8'), loader)
+    content = tomllib.loads(Path(__file__).with_suffix('.toml').read_text(encoding='utf-8'))
     shipped: dict[str, dict[str, Entry]] = {}
     for kind in KINDS:
         shipped[kind] = {name: Entry(kind, name, values) for name, values in content[kind].items()}
@@ -121,8 +119,8 @@ def resource(entry: Entry) -> Path:
 def package_folder(entry: Entry) -> Path:
     """The folder inside the pip package that an entry names.
 
-    The package is not imported; the checksums of the folder's files are verified. Raises
-    MissingResourceError with the command that installs the package where it is not installed.
+    The package is not imported; the checksums of the folder's files are verified. If the package is
+    not installed, raises MissingResourceError with the command that installs it.
     """
     source = entry.values['package']
     spec = importlib.util.find_spec(source['module'])
@@ -147,7 +145,7 @@ def install_command(entry: Entry) -> str:
 def _verify(entry: Entry, folder: Path, advice: str) -> None:
     """Compare the files of a folder with the checksums that the entry pins.
 
-    A checksum is remembered while a file stays as it is.
+    A checksum is remembered as long as the file does not change.
     """
     for name, sha256 in entry.values.get('sha256', {}).items():
         path = folder / name

@@ -1,4 +1,5 @@
-"""Downloads that continue where they stopped, and appear only when their checksum is right.
+"""Downloads that continue where they stopped, and whose files appear only when their checksums
+match.
 
 A part of a file is continued only if the server says that the file is still the same, or if a
 checksum will tell. Beside a part, `NAME.part.json` has what the server called the file.
@@ -97,15 +98,15 @@ def fetch(
     Parameters
     ----------
     address : of the file
-    target : where it is put
+    target : where the file is put
     md5 : None if none is published
-    size : '386 MB'; where it has a number, a file of more than about twice that is refused
+    size : '386 MB'; if it has a number, a file more than about twice as large is refused
     name : for messages: 'msmarco'
     on_progress : called with the number of bytes received since its last call
 
     Raises MissingResourceError, with what to fetch by hand and where to put it, if downloads are
     off or the address cannot be reached; DamagedFileError for another checksum than the expected
-    one; InputError for what is not a web address; BusyError while another process fetches it.
+    one; InputError for anything but a web address; BusyError while another process fetches it.
     """
     problem = address_problem(address)
     if problem:
@@ -132,7 +133,7 @@ def fetch(
         try:
             with within_limits(part.path):
                 _receive(part, on_progress)
-        # Resets, time-outs, answers that are not HTTP, redirections to what is not an address.
+        # Resets, time-outs, answers that are not HTTP, redirections to invalid addresses.
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise MissingResourceError(
                 f"'{name}' could not be fetched ({_reason(error)}): try again, or fetch {by_hand}"
@@ -162,7 +163,7 @@ def status_text(code: int) -> str:
 
 @dataclass(frozen=True)
 class _Part:
-    """What is here of a file.
+    """The downloaded part of a file.
 
     Attributes
     ----------
@@ -218,7 +219,7 @@ def _version_of(headers: Any) -> str:
 
 
 class _WebOnly(urllib.request.HTTPRedirectHandler):
-    """Follows redirections to addresses of the web alone."""
+    """Follows redirections only to web addresses."""
 
     def redirect_request(
         self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
@@ -236,7 +237,7 @@ def _open(address: str, headers: Mapping[str, str]) -> Any:
 
 
 def _receive(part: _Part, on_progress: Callable[[int], object]) -> None:
-    """Add to a part what it lacks; if it cannot be continued, everything is fetched again."""
+    """Fetch the rest of a part; if it cannot be continued, everything is fetched again."""
     received = part.n_received()
     version = part.version()
     headers = {}
@@ -260,7 +261,7 @@ def _receive(part: _Part, on_progress: Callable[[int], object]) -> None:
             return _store(response, content, part, on_progress)
     if not headers:
         raise OSError(f'the server sent a part, from byte {content.first}')
-    # Not the rest of what is here.
+    # Not the rest of the downloaded part.
     part.remove()
     return _receive(part, on_progress)
 

@@ -29,7 +29,7 @@ _LIMITS = {
 }
 # What NumPy says where a file does not take all of an array; it has no number.
 _SHORT_WRITE = re.compile(r'\d+ requested and \d+ written')
-# What libraries say when there is no memory to load them, or none for their work.
+# What libraries say when there is not enough memory to load them, or for their work.
 _NO_MEMORY = ('failed to map segment', 'error return without exception set')
 _ON_A_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -62,15 +62,15 @@ class UnknownNameError(PyseriniRepbertError):
 
 
 class MissingResourceError(PyseriniRepbertError):
-    """Something that has to be downloaded, built or installed first is not here."""
+    """Something is missing that has to be downloaded, built or installed first."""
 
 
 class OtherServerError(MissingResourceError):
-    """Another server cannot be reached, fails, refuses, or gives what it should not.
+    """Another server cannot be reached, fails, refuses, or gives an invalid answer.
 
     Attributes
     ----------
-    server : what it is, for clients of a service: its address is for those who run the service
+    server : what it is, for clients of a service; only the operators of the service see its address
     """
 
     server = 'another server'
@@ -89,11 +89,12 @@ class SourceConflictError(InputError):
 
 
 class NotBetterError(InputError):
-    """What a collection learned is not better than its search as it is now."""
+    """What a collection learned is not better than its present search."""
 
 
 class LostCollectionError(PyseriniRepbertError):
-    """The folder of a collection that was opened holds another one, an earlier state, or none."""
+    """The folder of an opened collection now holds another collection, an earlier state, or
+    none."""
 
 
 class MismatchError(PyseriniRepbertError):
@@ -125,8 +126,8 @@ class MissingDependencyError(PyseriniRepbertError):
         ----------
         package : its name
         purpose : what needs it
-        install : what pip has to be given, if not `package`
-        why : what is wrong with the installed one
+        install : the argument for pip, if not `package`
+        why : the problem with the installed one
         """
         wrong = ''
         if why:

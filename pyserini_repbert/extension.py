@@ -3,9 +3,9 @@
 An extension is a package whose `__init__` defines `EXTENSION`: the folders `collection` and
 `serve`, each folder of `extensions/`, and packages of yours that an entry point of the group
 `pyserini_repbert.extensions` names. The rest of this package imports none of them, and finds them
-here. An extension says what it brings by names, as 'module:attribute' below its own package, which
-are imported on first use. So a command's help, or a search that needs nothing of an extension, does
-not load its work.
+here. An extension names what it brings, as 'module:attribute' below its package. Each is imported
+on first use. So a command's help, or a search that needs nothing of an extension, does not load its
+work.
 
     EXTENSION = Extension(
         name='songs',
@@ -15,8 +15,8 @@ not load its work.
     )
 
 Two words are as before: what a system brings is its `SYSTEM`, and what a kind of index brings is
-its `KIND`; an extension names them. Why no pluggy: what is asked of an extension is mostly data (a
-name, a line of help), which a plugin manager would have to import each package's work for.
+its `KIND`; an extension names them. Why not pluggy: most of an extension's answers are data (a
+name, a line of help). For these, a plugin manager would have to import every package's work.
 """
 
 from __future__ import annotations
@@ -112,16 +112,16 @@ class Extension:
     systems : families of models: each a `systems.registry.System`
     index_kinds : each an `indexes.kind.IndexKind`
     representations : what collections may store of a further model
-    openers : what opens a path or a name that a user gives, by what is wanted: 'corpus', with the
-        parameters of `names.corpora.open_corpus` by name; 'topics' and 'qrels', with the path or
-        name alone; 'filter', with the text of a filter; 'search', with an open search, an
-        `argument` of `Collection.search` or of a retriever, and maybe `rerankers`, gives a function
-        from a question and k to hits; 'answered', with an open search and its `rerankers`, one from
-        questions, their hits and what the search reported to
-        P(answered) by qid. It returns None for what it does not know, and is asked first.
+    openers : functions that open a path or a name given by a user, by what is wanted: 'corpus',
+        with the parameters of `names.corpora.open_corpus` by name; 'topics' and 'qrels', called
+        with only the path or name; 'filter', with the text of a filter; 'search', with an open
+        search, an `argument` of `Collection.search` or of a retriever, and maybe `rerankers`, gives
+        a function from a question and k to hits; 'answered', with an open search and its
+        `rerankers`, one from questions, their hits and what the search reported to P(answered) by
+        qid. A function returns None for anything that it does not know. Extensions are asked first.
     commands : by what a user types: 'serve', 'index sync'
-    options : what it does in a command of others, by its name: each a
-        `commands.parts.CommandPart`, with its own flags. The commands are 'search', 'rerank',
+    options : what it adds to other commands, by the command's name: each a
+        `commands.parts.CommandPart`, with its flags. The commands are 'search', 'rerank',
         'explain', 'adapt'; 'serve', which takes a `serve.service_parts.ServePart`; 'index sync',
         which takes a `collection.commands.parts.WritePart`; and 'index judgments', which takes a
         `JudgmentsPart`
@@ -136,8 +136,8 @@ class Extension:
         `serve.service_parts.ServicePart`
     routes : of the service: each an `APIRouter` of FastAPI
     page : its part of the search page: the scripts and style sheets that a page loads, by the
-        page, 'reader' or 'laboratory'; they lie in the folder `page` of the package. A script
-        calls `addPart` of `js/parts.js`, which says what is shown where
+        page, 'reader' or 'laboratory'; they are in the package's folder `page`. A script calls
+        `addPart` of `js/parts.js`, which says what is shown where
     """
 
     name: str
@@ -297,7 +297,7 @@ def representations() -> tuple[Representation, ...]:
 
 @dataclass(frozen=True)
 class ExtensionCommand:
-    """A command, or an action of one, and the extension that brings it."""
+    """A command, or a command's action, and the extension that brings it."""
 
     extension: Extension
     command: Command

@@ -1,4 +1,4 @@
-"""Words of this release's extensions: what an error says where the one that knows a word is gone.
+"""Words of this release's extensions, for the error if the extension that knows a word is missing.
 
 An extension that is taken away takes its own words along, so all of them are recorded beside it.
 """

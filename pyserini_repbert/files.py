@@ -27,7 +27,7 @@ _NO_RENAME = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EXDEV, errno.
 
 # Raised by tarfile and the decompressors for a damaged archive.
 ARCHIVE_ERRORS = (tarfile.TarError, EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
-# Raised where a file of the cache cannot be written; without it, work takes longer.
+# Raised if a file of the cache cannot be written; without it, work takes longer.
 CACHE_ERRORS = (OSError, ExhaustedError)
 # Of a line of a file: a packed file of some kB may hold a line without end.
 MAX_LINE_BYTES = 64 << 20
@@ -78,7 +78,7 @@ def check_replaced(target: StrPath, overwrite: bool, mark: str, form: FolderForm
     ----------
     target : the output folder
     overwrite : whether the user asked to replace it
-    mark : the file in it that shows what it is
+    mark : the file in it that identifies it
     form : all files that it may hold
     """
     path = Path(target)
@@ -136,7 +136,8 @@ def _leaves(path: Path, root: Path) -> bool:
 
 
 def _entries_below(folder: StrPath) -> Iterator[Path]:
-    """What is not a folder, in a folder and the folders in it, without links that leave it."""
+    """All entries of a folder and its subfolders that are not folders, without links that leave
+    it."""
     root = Path(folder).resolve()
 
     def refuse(error: OSError) -> None:
@@ -437,7 +438,7 @@ def locked(path: Path, what: str) -> Iterator[None]:
             f'{what} is being written by {_holder(path)}: wait until that has ended, or end it'
         ) from error
     except OSError:
-        # The file system has no locks, or the write below says what is wrong.
+        # Either the file system has no locks, or the write below reports the error.
         pass
     try:
         path.write_text(f'{os.getpid()} {socket.gethostname()}\n', encoding='utf-8')

@@ -22,7 +22,7 @@ from pyserini_repbert.extension_words import missing_extension_of_file
 # A temporary file or folder of NAME is called `.NAME.` with these digits: eight random ones, and
 # eight of a digest of NAME and of the random ones.
 _MARK = r'(?P<random>[0-9a-f]{8})(?P<digest>[0-9a-f]{8})\.unfinished'
-# Earlier releases had other ones.
+# Earlier releases had other names.
 TEMPORARY = r'([a-z0-9_]{8}|[0-9a-f]{16}\.unfinished)'
 # What file managers and network file systems leave in any folder.
 _OF_THE_SYSTEM = re.compile(r'\.DS_Store|Thumbs\.db|desktop\.ini|\.nfs[0-9a-f]{8,}')
@@ -47,8 +47,8 @@ class FolderForm:
         return re.compile('|'.join(f'(?:{file})' for file in self.files))
 
     def below(self, folder: str) -> tuple[str, ...]:
-        """The files of such a folder as the folder around it has them; `folder` is the regular
-        expression of its name.
+        """The files of such a folder, by their names in the folder around it; `folder` is the
+        regular expression of its name.
         """
         return (f'{folder}/', *(f'{folder}/(?:{file})' for file in self.files))
 
@@ -131,7 +131,7 @@ def _digest(name: str, digits: str) -> str:
 
 
 def refuse_link(path: Path) -> None:
-    """Raise InputError for a link in a folder that is written: what it leads to is not ours."""
+    """Raise InputError for a link in a folder that is written, because its target is not ours."""
     if path.is_symlink():
         raise InputError(
             f'{path} is a link, and what it leads to is not written: put the folder or the file '

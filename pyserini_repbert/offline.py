@@ -1,4 +1,4 @@
-"""Whether downloads are forbidden, and where downloaded files lie."""
+"""Whether downloads are forbidden, and where downloaded files are stored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_offline() -> bool:
 
 
 def downloads_folder() -> Path:
-    """Where downloaded files lie, and where a user may put them by hand."""
+    """Where downloaded files are stored, and where a user may put them by hand."""
     return cache_folder() / 'downloads'
 
 

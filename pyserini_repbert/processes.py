@@ -13,13 +13,14 @@ _goes_on = False
 
 
 def expect_to_end_soon() -> None:
-    """Say that this process does one thing and ends: what it starts need not be fast for long."""
+    """Say that this process does one thing and ends, so whatever it starts need not run fast for
+    long."""
     global _ends_soon
     _ends_soon = True
 
 
 def expect_to_go_on() -> None:
-    """Say that this process goes on, whatever one of the things says that it does."""
+    """Say that this process continues, even if one of its tasks says that it ends."""
     global _goes_on
     _goes_on = True
 
@@ -30,7 +31,7 @@ def is_to_end_soon() -> bool:
 
 
 def end_with_parent(grace_seconds: float = 0.0) -> None:
-    """Let this process end when the one that started it is gone, killed say.
+    """End this process when its parent has ended, for example because it was killed.
 
     A process started by `multiprocessing` has a pipe to the one that started it. Every system
     closes this pipe at that one's end.

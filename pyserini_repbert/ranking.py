@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import repeat
-from math import nan
+from math import isnan, nan
 from typing import Any, NamedTuple, Self, overload
 
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
@@ -27,10 +27,37 @@ from pyserini_repbert.trace import SILENT, Notes, Trace
 
 logger = logging.getLogger(__name__)
 
-# `Ranking.background` of words and of weights of terms.
-NO_WORD = 0.0
 # `Ranker.reads` of a reranker that reads all candidates.
 ALL = sys.maxsize
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What documents score that have nothing to do with a query.
+
+    Attributes
+    ----------
+    score : of any one of them; nan where nobody knows it
+    best : of the best of them all, which scores so much by chance; nan where nobody knows it
+    """
+
+    score: float = nan
+    best: float = nan
+
+    @property
+    def is_known(self) -> bool:
+        """Whether scores can be counted from it."""
+        return not isnan(self.score)
+
+    @property
+    def chance(self) -> float:
+        """What the best of them has above any one; 0 where nobody knows it."""
+        return 0.0 if isnan(self.best) else self.best - self.score
+
+
+UNKNOWN_BACKGROUND = Background()
+# Of words and of weights of terms: a document without any of the query's has a score of 0.
+NO_WORD = Background(0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +80,10 @@ class Excerpt:
     Attributes
     ----------
     number : of the passage in its document, from 0
-    start, end : where it is: characters of the document's text
+    start, end : its characters in the document's text
     text : the passage, `document.text[start:end]`
     title : of the document, '' if it has none
-    headings : the headings below which its part stands, the highest first
+    headings : the headings above its part, the highest first
     anchor : of the last of them, '#ports' without its sign; '' if it has none
     file : the path of the document's file in the corpus; '' if that is not known
     line : of the file at which that part begins, from 1; None if the format has no lines
@@ -65,6 +92,8 @@ class Excerpt:
         answer the question; None: all of the passage
     url : where the document comes from, at the anchor; '' if that is not known. It is an address
         of the web, or of a file of this machine
+    last_page : the printed page on which the passage ends, where nothing tells which of its pages
+        answers; otherwise None
     """
 
     number: int
@@ -79,6 +108,7 @@ class Excerpt:
     url: str = ''
     row: int | None = None
     part: tuple[int, int] | None = None
+    last_page: int | None = None
 
     @property
     def shown_span(self) -> tuple[int, int]:
@@ -122,8 +152,8 @@ REASON_TERMS = 5
 
 
 class ReasonKind(StrEnum):
-    """What a ranking tells of a document: words of the question with what they add to the score
-    (BM25), the same of a model's terms or tokens, or the sentence that is nearest to the question
+    """What a ranking tells about a document: words of the question with what each adds to the score
+    (BM25), the same for a model's terms or tokens, or the sentence nearest to the question
     (vectors).
     """
 
@@ -139,7 +169,7 @@ class Reason:
 
     Attributes
     ----------
-    kind : what is told
+    kind : of the explanation
     ranking : its name
     words : with what each adds to the score, the greatest first; of a sentence, with how much its
         score is less without the word
@@ -206,10 +236,10 @@ class Ranking(Sequence[Candidate]):
     ----------
     docids : distinct
     scores : one for each docid, never increasing
-    texts : one for each docid, None if a text is not known; () until texts are needed
+    texts : one for each docid, None if the text is unknown; () until texts are needed
     excerpts : of documents: the best passages of each; () for passages, and until they are needed
-    background : the score of a document that has nothing to do with the query: `NO_WORD`, or the
-        mean of vectors' scores over a sample of their index; nan where nobody knows it
+    background : the scores of documents that have nothing to do with the query: `NO_WORD`, or by
+        the vectors' scores over a sample of their index
     """
 
     docids: tuple[str, ...]
@@ -217,7 +247,7 @@ class Ranking(Sequence[Candidate]):
     texts: tuple[str | None, ...]
     excerpts: tuple[Excerpts, ...]
     # The same hits of a run file are the same ranking.
-    background: float = field(compare=False, repr=False)
+    background: Background = field(compare=False, repr=False)
 
     def __init__(
         self,
@@ -225,7 +255,7 @@ class Ranking(Sequence[Candidate]):
         scores: Iterable[float] = (),
         texts: Iterable[str | None] = (),
         excerpts: Iterable[Excerpts] = (),
-        background: float = nan,
+        background: Background = UNKNOWN_BACKGROUND,
     ) -> None:
         object.__setattr__(self, 'docids', tuple(docids))
         object.__setattr__(self, 'scores', tuple(scores))
@@ -235,7 +265,7 @@ class Ranking(Sequence[Candidate]):
 
     @classmethod
     def of(cls, candidates: Iterable[Candidate]) -> Ranking:
-        """The ranking of these candidates, in their order; a Ranking is returned as it is."""
+        """The ranking of these candidates, in their order. A Ranking is returned unchanged."""
         if isinstance(candidates, Ranking):
             return candidates
         items = list(candidates)
@@ -285,7 +315,7 @@ class Ranking(Sequence[Candidate]):
         """The same documents with their best passages by docid.
 
         The first of them becomes the text. A document without passages has ''; one that is not
-        named keeps what it has.
+        named keeps its text.
         """
         texts: list[str | None] = []
         passages_of_hits: list[Excerpts] = []
@@ -305,12 +335,12 @@ class Ranking(Sequence[Candidate]):
             return self
         return Ranking(self.docids, self.scores, background=self.background)
 
-    def with_background(self, background: float) -> Ranking:
+    def with_background(self, background: Background) -> Ranking:
         """The same hits, whose scores count from this one."""
         return Ranking(self.docids, self.scores, self.texts, self.excerpts, background)
 
     def without(self, docid: str) -> Ranking:
-        """The hits but one; all where it is not among them."""
+        """The hits except one; all of them if it is not among them."""
         if docid not in self.docids:
             return self
         rows = [row for row, other in enumerate(self.docids) if other != docid]
@@ -364,7 +394,7 @@ NO_HITS = Ranking()
 
 
 def by_score(docids: Sequence[str], scores: Sequence[float]) -> Ranking:
-    """Hits by descending score, ties by ascending docid, as of searchers and of fusion."""
+    """Hits by descending score, ties by ascending docid, as in searchers and fusion."""
     pairs = sorted(zip(scores, docids, strict=True), key=lambda pair: (-pair[0], pair[1]))
     return Ranking((docid for _, docid in pairs), (score for score, _ in pairs))
 
@@ -589,7 +619,7 @@ class Ranker(StoredTexts, ABC):
         return {**identity, 'parts': [part.identity() for part in self.parts]}
 
     def stream(self, batches: Iterable[Batch], trace: Trace = SILENT) -> Iterator[RankedBatch]:
-        """Rank batches, and yield each as it is done."""
+        """Rank batches, and yield each when it is done."""
         for number, topics, run in batches:
             notes = Notes(trace)
             new_run = self.rank(topics, run, None, notes)
@@ -655,7 +685,7 @@ class Ranker(StoredTexts, ABC):
     def with_rewriting(self, rewriting: QueryRewriting) -> Self:
         """The same search for what a rewriting makes of a question.
 
-        By default, a ranking without parts searches for the question as it is.
+        By default, a ranking without parts searches for the original question.
         """
         if not self.parts:
             return self

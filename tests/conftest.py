@@ -25,7 +25,7 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
-from folders import N_QUESTIONS, TINY, WORDS
+from folders import TINY, WORDS, question_documents, write_files
 from hypothesis import settings
 
 # How long an example takes says more about the machine. A run tries the same examples as the one
@@ -358,8 +358,9 @@ def tiny_checkpoint(tmp_path):
             | {'ranking': {'system': 'repbert', 'max_query_length': 8, 'max_doc_length': 16}}
             | config
         )
-        (folder / 'config.json').write_text(json.dumps(values), encoding='utf-8')
-        (folder / 'vocab.txt').write_text('\n'.join(WORDS) + '\n', encoding='utf-8')
+        write_files(
+            folder, {'config.json': json.dumps(values), 'vocab.txt': '\n'.join(WORDS) + '\n'}
+        )
         save_random(folder, repbert_network, values, seed)
         return folder
 
@@ -373,13 +374,9 @@ def mine(tiny_checkpoint, tmp_path):
     """
     from pyserini_repbert.collection import Collection
 
-    documents = []
-    for number in range(N_QUESTIONS):
-        documents.append((f'plain{number}', f'w{number} cat'))
-        documents.append((f'wanted{number}', f'w{number} mat'))
     path = tmp_path / 'mine'
     with Collection.open(path, encoder=str(tiny_checkpoint()), sparse='none') as collection:
-        collection.sync(documents)
+        collection.sync(question_documents())
     return path
 
 

@@ -32,6 +32,24 @@ N_QUESTIONS = 24
 HANGS = 900
 
 
+def question_documents() -> list[tuple[str, str]]:
+    """Two documents for each question of the fixture `mine`, the second one relevant."""
+    documents = []
+    for number in range(N_QUESTIONS):
+        documents.append((f'plain{number}', f'w{number} cat'))
+        documents.append((f'wanted{number}', f'w{number} mat'))
+    return documents
+
+
+def write_files(folder: Path, contents: dict[str, str | bytes]) -> Path:
+    """Write files by their paths in a folder."""
+    for name, content in contents.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
 def tree(folder: Path) -> dict[str, bytes]:
     """The bytes of every file under a folder, by relative path."""
     return {

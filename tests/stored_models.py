@@ -1,9 +1,12 @@
 """What holds of every model of which collections store something beside dense vectors."""
 
+import json
+
 import pytest
 
 from pyserini_repbert.collection import staging, syncing
 from pyserini_repbert.collection.shards import list_shards
+from pyserini_repbert.commands import command
 from pyserini_repbert.encode.representations import ModelSource
 
 AGGREGATIONS = {
@@ -56,3 +59,18 @@ def check_a_killed_writer_leaves_what_it_encoded(make, documents, monkeypatch):
         monkeypatch.setattr(ModelSource, 'encode', None)
         assert collection.sync(many).encoded == 0
         assert collection.search('red cat', 1)
+
+
+def command_runner(documents, folder, monkeypatch, capsys):
+    """run(main, *arguments) -> what a command printed in the folder, with a file of documents."""
+    monkeypatch.chdir(folder)
+    lines = [json.dumps(document) for document in documents]
+    (folder / 'corpus.jsonl').write_text('\n'.join(lines), encoding='utf-8')
+
+    def run(main, *arguments, status=0):
+        capsys.readouterr()
+        assert command.run(main, list(arguments)) == status
+        streams = capsys.readouterr()
+        return streams.out + streams.err
+
+    return run

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from folders import write_files
+from ready_services import ready_client
 
 from pyserini_repbert import extension
 from pyserini_repbert.collection.layout import collection_form
@@ -67,11 +69,12 @@ def write_package(folder, name='songs'):
 
 def add_metadata(folder, name):
     """What the installation of a package writes beside it."""
-    metadata = folder / f'{name}-1.dist-info'
-    metadata.mkdir()
-    (metadata / 'METADATA').write_text(f'Metadata-Version: 2.1\nName: {name}\nVersion: 1\n')
-    (metadata / 'entry_points.txt').write_text(
-        f'[{extension.ENTRY_POINTS}]\n{name} = {name}:EXTENSION\n'
+    write_files(
+        folder / f'{name}-1.dist-info',
+        {
+            'METADATA': f'Metadata-Version: 2.1\nName: {name}\nVersion: 1\n',
+            'entry_points.txt': f'[{extension.ENTRY_POINTS}]\n{name} = {name}:EXTENSION\n',
+        },
     )
 
 
@@ -137,10 +140,14 @@ def test_the_extension_of_the_guide(installed, tiny_checkpoint, monkeypatch, cap
     for name, text in re.findall(r'```py title="(votes/\w+\.py)"\n(.*?)```', page, re.DOTALL):
         (installed / name).write_text(text, encoding='utf-8')
     add_metadata(installed, 'votes')
-    (installed / 'docs.jsonl').write_text(
-        '{"id": "a", "contents": "tomatoes split"}\n{"id": "b", "contents": "beans"}\n'
+    write_files(
+        installed,
+        {
+            'docs.jsonl': '{"id": "a", "contents": "tomatoes split"}\n'
+            '{"id": "b", "contents": "beans"}\n',
+            'votes.tsv': 'a\t7\n',
+        },
     )
-    (installed / 'votes.tsv').write_text('a\t7\n')
     monkeypatch.syspath_prepend(ROOT / 'examples')
     monkeypatch.chdir(installed)
     question = ['search', '--sparse', 'own_rankers:SharedWords@docs.jsonl', '--query', 'tomatoes']
@@ -159,16 +166,13 @@ def test_the_extension_of_the_guide(installed, tiny_checkpoint, monkeypatch, cap
     # As of a collection from before the package was installed.
     shutil.copytree(installed / 'mine', installed / 'older')
     (installed / 'older' / 'generations.txt').unlink()
-    testing = pytest.importorskip('starlette.testclient')
+    pytest.importorskip('starlette.testclient')
     settings = pytest.importorskip('pyserini_repbert.serve.settings')
-    from pyserini_repbert.serve.app import create_app
 
     served = {
         name: settings.IndexSettings(path=str(installed / name)) for name in ('mine', 'older')
     }
-    with testing.TestClient(create_app(settings.ServeSettings(indexes=served))) as client:
-        while client.get('/readyz').status_code == 503:
-            pass
+    with ready_client(settings.ServeSettings(indexes=served)) as client:
         assert client.get('/v1/mine/generations').json() == {'noted': 2}
         assert client.get('/v1/older/generations').json() == {'noted': 0}
         assert client.get('/v1/mine/generations?k=1').status_code == 400
@@ -221,9 +225,14 @@ def write_part(folder, name, status=0, part='parts:PART', says=None, path='', co
     package.mkdir()
     routes = ('routes:router',) if path else ()
     declared = WITH_PART.format(name=name, part=part, routes=routes, command=command)
-    (package / '__init__.py').write_text(declared)
-    (package / 'parts.py').write_text(PART.format(name=says or name, status=status))
-    (package / 'routes.py').write_text(ROUTES.replace('{path}', path))
+    write_files(
+        package,
+        {
+            '__init__.py': declared,
+            'parts.py': PART.format(name=says or name, status=status),
+            'routes.py': ROUTES.replace('{path}', path),
+        },
+    )
     add_metadata(folder, name)
 
 

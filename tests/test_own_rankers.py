@@ -3,10 +3,10 @@ service and PyTerrier.
 """
 
 import json
-import time
 from pathlib import Path
 
 import pytest
+from ready_services import ready_client
 
 from pyserini_repbert.commands import search
 from pyserini_repbert.data.runs import read_run
@@ -53,9 +53,6 @@ def test_search(corpus, tmp_path):
 
 def test_service_opens_only_what_its_operator_names(corpus, tiny_checkpoint, tmp_path, monkeypatch):
     pytest.importorskip('fastapi')
-    from starlette.testclient import TestClient
-
-    from pyserini_repbert.serve.app import create_app
 
     encode_corpus(
         open_corpus(corpus),
@@ -66,11 +63,7 @@ def test_service_opens_only_what_its_operator_names(corpus, tiny_checkpoint, tmp
     index = IndexSettings(path=str(tmp_path / 'dense'), sparse=[f'{FIRST}@{corpus}'])
     (tmp_path / 'unwanted.py').write_text(f'open({str(tmp_path / "imported")!r}, "w")')
     monkeypatch.syspath_prepend(tmp_path)
-    with TestClient(
-        create_app(ServeSettings(indexes={'tiny': index}, rerankers=[RERANKER]))
-    ) as client:
-        while client.get('/readyz').status_code != 200:
-            time.sleep(0.05)
+    with ready_client(ServeSettings(indexes={'tiny': index}, rerankers=[RERANKER])) as client:
 
         def ask(system, stage):
             body = {

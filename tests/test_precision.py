@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from folders import tree
+from folders import tree, write_files
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.data.runs import read_run, write_run
@@ -38,8 +38,7 @@ def run(module, *words):
 @pytest.fixture
 def files(tmp_path, corpus_file):
     corpus_file(20)
-    (tmp_path / 'topics.tsv').write_text(f'1\t{QUERY}\n', encoding='utf-8')
-    (tmp_path / 'qrels').write_text('1 0 d3 1\n', encoding='utf-8')
+    write_files(tmp_path, {'topics.tsv': f'1\t{QUERY}\n', 'qrels': '1 0 d3 1\n'})
     write_run(
         tmp_path / 'first',
         {'1': Ranking([f'd{n}' for n in range(9)], [float(20 - n) for n in range(9)])},

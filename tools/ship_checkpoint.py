@@ -39,7 +39,7 @@ ROOTED = re.compile(r'(?<![^\s\'"=\[(,:])/\w')
 def main(arguments: list[str]) -> int | None:
     """Run the script."""
     parser = command.Parser(
-        description='Ship trained adapters; prints their entries for catalog.yaml.'
+        description='Ship trained adapters; prints their entries for catalog.toml.'
     )
     add = parser.add_argument
     add('folders', nargs='+', metavar='FOLDER', help='a checkpoint folder that `train` made')
@@ -144,7 +144,7 @@ def halve(file: Path) -> None:
 
 
 def entry_text(folder: Path) -> str:
-    """The lines of catalog.yaml for a shipped checkpoint."""
+    """The lines of catalog.toml for a shipped checkpoint; KIND is encoders or rerankers."""
     import yaml
 
     config = json.loads((folder / 'config.json').read_text(encoding='utf-8'))
@@ -152,19 +152,20 @@ def entry_text(folder: Path) -> str:
     recipe = yaml.safe_load((folder / 'recipe.yaml').read_text(encoding='utf-8'))
     ranking = []
     for key, value in config['ranking'].items():
-        ranking.append(f'{key}: {value if isinstance(value, str) else json.dumps(value)}')
+        ranking.append(f'{key} = {json.dumps(value)}')
     licence = f'{recipe["licence"]}; {DATA_LICENCES}'
     if 'teacher' in recipe:
         licence += DOCSTRINGS
-    lines = [f'  {folder.name}:', f'    description: {recipe["description"].rstrip(".")}']
+    description = recipe['description'].rstrip('.')
+    lines = [f'[KIND.{folder.name}]', f'description = {json.dumps(description)}']
     if config['ranking']['system'] == 'repbert':
-        lines.append(f'    dimension: {config["hidden_size"]}')
+        lines.append(f'dimension = {config["hidden_size"]}')
     lines += [
-        f'    licence: {licence}',
-        f'    ranking: {{{", ".join(ranking)}}}',
-        f'    base: {adapter["base_model_name_or_path"]}',
-        f'    resource: checkpoints/{folder.name}',
-        f'    sha256: {{{WEIGHTS}: {digest(folder / WEIGHTS)}}}',
+        f'licence = {json.dumps(licence)}',
+        f'ranking = {{{", ".join(ranking)}}}',
+        f'base = {json.dumps(adapter["base_model_name_or_path"])}',
+        f'resource = "checkpoints/{folder.name}"',
+        f'sha256 = {{"{WEIGHTS}" = "{digest(folder / WEIGHTS)}"}}',
     ]
     return '\n'.join(lines)
 

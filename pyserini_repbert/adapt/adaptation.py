@@ -28,26 +28,26 @@ _DIGITS = 9
 
 @dataclass(frozen=True)
 class Estimate:
-    """What searching otherwise gains over the search as it is now, on topics held out.
+    """What another way of searching gains over the present search, on held-out topics.
 
-    What is offered is the winner. Where the search as it is now wins, what was learned is offered.
+    What is offered is the winner. If the present search wins, what was learned is offered.
 
     Attributes
     ----------
     topics : how many topics were learned from
     texts : how many of their texts differ: each counts once
-    now : the search as it is now
+    now : the present search
     winner : of all ways of searching, the one with the greatest mean over all topics
     offered : what is offered
-    before : mean nDCG@10 of the search as it is now
+    before : mean nDCG@10 of the present search
     after : mean nDCG@10 of what is offered; both what was learned and the choice of a winner come
         from topics of other folds
     gain, standard_error : of `after` over `before`
     low, high : the 95% interval of the gain, by Student's t over texts
     p : of the paired t-test over texts, two-sided
     probability, expected_loss : of the gain, as in `BootstrappedGain`
-    agrees : whether the judgments fit their own questions better than others, by the search as it
-        is now: else they say little, or it finds next to nothing
+    agrees : whether the judgments fit their own questions better than others, by the present
+        search: otherwise they say little, or it finds next to nothing
     """
 
     topics: int
@@ -68,7 +68,7 @@ class Estimate:
 
     @property
     def is_convincing(self) -> bool:
-        """Whether what is offered is above the search as it is now, and by more than noise."""
+        """Whether what is offered is better than the present search, by more than noise."""
         return self.gain > 0 and self.p < _CONVINCING
 
     @property
@@ -79,7 +79,7 @@ class Estimate:
 
     @property
     def keeps_now(self) -> bool:
-        """Whether nothing was better than the search as it is now."""
+        """Whether nothing was better than the present search."""
         return self.winner == self.now
 
 
@@ -89,7 +89,7 @@ class UntunedWay:
 
     Attributes
     ----------
-    fusion : of which rankings, in which order, and how; a single ranking is searched alone
+    fusion : which rankings are fused, in which order, and how; a single ranking is not fused
     rerank_weight : the reranker's share of the score; None: nothing is reranked
     """
 
@@ -98,8 +98,27 @@ class UntunedWay:
 
 
 @dataclass(frozen=True)
+class UntunedSearches:
+    """The searches that need no judgments.
+
+    Attributes
+    ----------
+    now : the name of the present search
+    values : of each search, by its name; first the present search
+    ways : those that can be stored
+    agreement : nDCG@10 of the present search, without a reranker, minus its nDCG@10 by the
+        judgments of other texts
+    """
+
+    now: str
+    values: dict[str, Values]
+    ways: dict[str, UntunedWay]
+    agreement: TTest
+
+
+@dataclass(frozen=True)
 class Adaptation:
-    """What was learned from all topics, and what each way of searching gave on topics held out.
+    """What was learned from all topics, and what each way of searching gave on held-out topics.
 
     Attributes
     ----------
@@ -108,13 +127,10 @@ class Adaptation:
     rerank_weight : the reranker's share of the score; None without one
     n_topics : how many topics were learned from
     texts : their different texts, in the order of all values
-    now : the name of the search as it is now
-    untuned : values of the search as it is now, then of each other way that needs no judgments
-    ways : these ways by their names; the search as it is now may be none of them
+    untuned : the searches that need no judgments
     steps : values with the query map, then also fused, then also reranked, each learned from the
         topics of other folds
     chosen : values of the best of all ways, which was chosen by the topics of other folds
-    agreement : as in `UntunedSearches`
     fold_maps : of each fold, the map that all other folds taught
     fold_of_text : of each text, the fold that held it out
     """
@@ -124,17 +140,15 @@ class Adaptation:
     rerank_weight: float | None
     n_topics: int
     texts: tuple[str, ...]
-    now: str
-    untuned: dict[str, Values]
-    ways: dict[str, UntunedWay]
+    untuned: UntunedSearches
     steps: dict[str, Values]
     chosen: Values
-    agreement: TTest
     fold_maps: tuple[NDArray[np.float32], ...]
     fold_of_text: tuple[int, ...]
 
     def fold_of(self, text: str) -> int:
-        """The fold whose map a text did not teach; the first one for a text that taught none."""
+        """The fold whose map was learned without this text; the first one for a text that no map
+        was learned from."""
         folds = {}
         for known, fold in zip(self.texts, self.fold_of_text, strict=True):
             folds[normal_form(known)] = fold
@@ -152,37 +166,41 @@ class Adaptation:
 
     @property
     def winner(self) -> str:
-        """The way with the greatest mean; of equal ones the search as it is now, then untuned."""
-        return best_name({**self.untuned, self.learned: self.held_out})
+        """The way with the greatest mean.
+
+        Among equal ones, the present search comes first, then the untuned ways.
+        """
+        return best_name({**self.untuned.values, self.learned: self.held_out})
 
     @property
     def offered(self) -> str:
-        """The winner; what was learned, where that is the search as it is now."""
-        return self.learned if self.winner == self.now else self.winner
+        """The winner; what was learned, if the winner is the present search."""
+        return self.learned if self.winner == self.untuned.now else self.winner
 
     @property
     def before(self) -> Values:
-        """By the search as it is now."""
-        return self.untuned[self.now]
+        """By the present search."""
+        return self.untuned.values[self.untuned.now]
 
     @property
     def after(self) -> Values:
         """By what is offered."""
-        return self.held_out if self.winner == self.now else self.chosen
+        return self.held_out if self.winner == self.untuned.now else self.chosen
 
     def estimate(self) -> Estimate:
-        """The gain of what is offered over the search as it is now, and its significance."""
+        """The gain of what is offered over the present search, and its significance."""
         before = self.before.tolist()
         after = self.after.tolist()
         gains = self.after - self.before
         interval = t_interval(after, before)
         bootstrapped = bootstrap_gain(after, before)
         standard_error = float(gains.std(ddof=1)) / math.sqrt(len(gains))
-        agrees = self.agreement.t > 0 and self.agreement.p < _CONVINCING
+        agreement = self.untuned.agreement
+        agrees = agreement.t > 0 and agreement.p < _CONVINCING
         return Estimate(
             topics=self.n_topics,
             texts=len(gains),
-            now=self.now,
+            now=self.untuned.now,
             winner=self.winner,
             offered=self.offered,
             before=float(self.before.mean()),
@@ -199,5 +217,5 @@ class Adaptation:
 
 
 def best_name(values: Mapping[str, Values]) -> str:
-    """The name with the greatest mean; the first of equal ones."""
+    """The name with the greatest mean; the first if several are equal."""
     return max(values, key=lambda name: round(float(values[name].mean()), _DIGITS))

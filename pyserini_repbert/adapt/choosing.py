@@ -33,8 +33,8 @@ def choose_held_out(
 ) -> Values:
     """Each text's value by the way that is best on the texts of the other folds, (n texts,).
 
-    The texts of a fold have no part in its choice: what was learned is compared by values that they
-    did not teach either.
+    The texts of a fold take no part in its choice. What was learned is also compared by values that
+    were learned without them.
 
     Parameters
     ----------

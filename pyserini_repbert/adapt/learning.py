@@ -45,8 +45,9 @@ def adapt(
     reranker: Ranker | None = None,
     now: Ranker | None = None,
 ) -> Adaptation:
-    """Learn from judged topics a query map, the weights of a fusion, and a reranker's share; and
-    choose among that, all that needs no judgments, and the search as it is now.
+    """Learn a query map, the weights of a fusion, and a reranker's share from judged topics.
+
+    Then choose between this, every search that needs no judgments, and the present search.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def adapt(
     seed : draws the folds and the random passages
     on_progress : called with 1 after each of `N_MAPS` maps
     reranker : finds the passages of a run itself
-    now : the search as it is now, without the reranker; default: the usual fusion of `dense` and
+    now : the present search, without the reranker; default: the usual fusion of `dense` and
         `sparse`
 
     Raises
@@ -96,12 +97,9 @@ def adapt(
         rerank_weight=rerank_weight,
         n_topics=len(judged.topics),
         texts=judged.texts,
-        now=untuned.now,
-        untuned=untuned.values,
-        ways=untuned.ways,
+        untuned=untuned,
         steps=steps,
         chosen=choose_held_out(untuned.values, learned, judged.fold_of_text),
-        agreement=untuned.agreement,
         fold_maps=held_out.maps,
         fold_of_text=tuple(judged.fold_of_text.tolist()),
     )

@@ -17,7 +17,7 @@ from pyserini_repbert.indexes.kind import USUAL_RANKING, Index
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.ranking import Ranker
 
-# The name of the search as it is now, where a collection uses what it learned.
+# The name of the present search, if a collection uses what it learned.
 LEARNED_BEFORE = 'what is learned and used already'
 
 
@@ -48,7 +48,7 @@ def offered_search(adaptation: Adaptation, names: Sequence[str]) -> OfferedSearc
             rerank_weight=adaptation.rerank_weight,
             fusion={'weights': adaptation.weights},
         )
-    way = adaptation.ways[adaptation.offered]
+    way = adaptation.untuned.ways[adaptation.offered]
     return OfferedSearch(
         query_map=None,
         rankings=tuple(names.index(name) for name in way.fusion.order),
@@ -94,12 +94,12 @@ def learned_parts(first: Ranker) -> list[Ranker]:
 
 
 def search_as_now(index: Index | None, first: Ranker, machine: Machine) -> Ranker:
-    """The search as it is now, named by how it fuses: what `first` is, or what is learned and used.
+    """The present search, named by how it fuses: `first`, or what was learned and is used.
 
     Parameters
     ----------
-    index : that is searched, if it is searched alone; None: what `first` is
-    first : the first stage, opened without what was learned
+    index : the index, if only it is searched; None: what `first` is
+    first : the first stage, without what was learned
     machine : where it runs
     """
     learned = None if index is None else index.learned()
@@ -114,9 +114,9 @@ def search_as_now(index: Index | None, first: Ranker, machine: Machine) -> Ranke
 
 
 def report_of(adaptation: Adaptation, estimate: Estimate) -> dict[str, Any]:
-    """What was gained, in all and for each question, as JSON has it."""
+    """The gain, overall and for each question, as values of JSON."""
     means = {}
-    for name, values in (adaptation.untuned | adaptation.steps).items():
+    for name, values in (adaptation.untuned.values | adaptation.steps).items():
         means[name] = round(float(values.mean()), 6)
     questions = []
     for text, old, new in zip(adaptation.texts, adaptation.before, adaptation.after, strict=True):
@@ -146,7 +146,7 @@ def gain_text(gain: float, low: float, high: float) -> str:
 
 
 def _sentence(adaptation: Adaptation, estimate: Estimate) -> str:
-    """What an estimate says, for somebody who has never seen one."""
+    """What an estimate says, in words for somebody who has never seen one."""
     offered = f"'{estimate.offered}', which learned nothing,"
     if estimate.offered == adaptation.learned:
         offered = 'what was learned'

@@ -1,37 +1,19 @@
-"""The searches that need no judgments: as it is now, each ranking alone, and untuned fusions."""
+"""The searches that need no judgments: the present search, each single ranking, and untuned
+fusions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyserini_repbert.adapt.adaptation import UntunedWay
+from pyserini_repbert.adapt.adaptation import UntunedSearches, UntunedWay
 from pyserini_repbert.adapt.judged_topics import DEPTH, JudgedTopics, Values
 from pyserini_repbert.adapt.weights import CUT
-from pyserini_repbert.evaluate.significance import TTest, paired_t_test
+from pyserini_repbert.evaluate.significance import paired_t_test
 from pyserini_repbert.evaluate.studies.fusion import RunFusion, untuned_settings
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.ranking import Ranker, Run
 from pyserini_repbert.search.dense import VectorSearcher
-
-
-@dataclass(frozen=True)
-class UntunedSearches:
-    """The searches that need no judgments.
-
-    Attributes
-    ----------
-    now : the name of the search as it is now
-    values : of each, by its name; first the search as it is now
-    ways : those that can be stored
-    agreement : nDCG@10 of the search as it is now, without a reranker, above that by the judgments
-        of other texts
-    """
-
-    now: str
-    values: dict[str, Values]
-    ways: dict[str, UntunedWay]
-    agreement: TTest
 
 
 def search_untuned(
@@ -42,15 +24,15 @@ def search_untuned(
     reranker: Ranker | None,
     now: Ranker | None,
 ) -> UntunedSearches:
-    """The search as it is now, each ranking alone, and each fusion that needs no judgments.
+    """The present search, each single ranking, and each fusion that needs no judgments.
 
     Parameters
     ----------
     dense : the dense ranking's searcher
     judged : the topics
     runs : of each ranking, by its name, the dense one first
-    reranker : reranks the search as it is now; also with half of the score
-    now : the search as it is now; None: the usual fusion of `runs`
+    reranker : reranks the present search, with its score and with half of it
+    now : the present search; None: the usual fusion of `runs`
     """
     ways = {}
     for fusion in _untuned_fusions(dense, list(runs)):
@@ -86,8 +68,9 @@ def _usual_fusion(dense: VectorSearcher, names: Sequence[str]) -> RunFusion:
 
 
 def _untuned_fusions(dense: VectorSearcher, names: Sequence[str]) -> list[RunFusion]:
-    """Each ranking alone, and the fusions of all that need no judgments; a collection's own is
-    among them.
+    """Each single ranking, and the fusions of all that need no judgments.
+
+    A collection's usual fusion is one of them.
     """
     alone = [RunFusion((name,), FusionSettings()) for name in names]
     if len(names) < 2:

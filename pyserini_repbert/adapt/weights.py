@@ -54,7 +54,7 @@ class AlignedRankings:
 
 
 def align(rankings: Sequence[Ranking], grades: Grades) -> AlignedRankings:
-    """The rankings of a topic that are to be fused. Equal scores are ordered by docid."""
+    """The rankings of a topic, to be fused. Equal scores are ordered by docid."""
     distinct: set[str] = set()
     for ranking in rankings:
         distinct.update(ranking.docids)
@@ -131,7 +131,7 @@ def _ideal(grades: Grades) -> float:
 
 def _best_columns(totals: NDArray[np.float64]) -> NDArray[np.int64]:
     """The columns of the `CUT` greatest values of each row, greatest first, int64 (n, at most
-    `CUT`). Of equal values, the first ones.
+    `CUT`). If values are equal, the first ones.
 
     Only columns with a value among the best of some row are sorted.
     """

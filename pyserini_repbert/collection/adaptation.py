@@ -1,6 +1,4 @@
-"""How a collection is searched: what it learned from the judgments of people, and what a person
-set.
-"""
+"""How a collection is searched: what it learned from people's judgments, and what a user set."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.collection.judgments import JudgmentStore, Learning
 
 JUDGMENTS = 'judgments.sqlite'
-# The folder of what was learned, inside the collection's folder.
+# The folder inside the collection's folder that holds what was learned.
 ADAPTATIONS = 'adapted'
 LEARNING_LOCK = '.learning.lock'
 _FOLDER = re.compile(rf'{ADAPTATIONS}/[0-9]{{6,}}')
@@ -46,7 +44,7 @@ def has_judgments(folder: Path) -> bool:
 def adaptation_in_use(folder: Path, settings: CollectionSettings) -> Path | None:
     """The folder of what a collection learned or a person set, if it is searched so; None if not.
 
-    What was learned for another encoder or sparse ranking is not used. Raises the errors of
+    If it was learned for another encoder or sparse ranking, it is not used. Raises the errors of
     `learned_folder`.
     """
     if not has_judgments(folder):
@@ -102,7 +100,7 @@ def why_learn_again(generation: Generation, learning: Learning) -> str | None:
     if learning.encoder_weights != generation.settings.models_sha256:
         return 'The collection has another encoder or sparse ranking since it learned: learn again.'
     ((new_documents,),) = generation.select(
-        # Of the key alone, which is read without any text; ended versions are few.
+        # It has only the key, which is read without any text; few versions have ended.
         f'SELECT (SELECT COUNT(*) FROM texts WHERE since > {learning.generation:d} '
         'AND since <= :generation) - (SELECT COUNT(*) FROM texts WHERE until <= :generation '
         f'AND until < {FOREVER} AND since > {learning.generation:d})'

@@ -1,9 +1,9 @@
 """Which passage of a document answers a question, and which part of it, where headings cut it.
 
 Vectors find the document that answers, and less often the section: they read no heading. So a
-person is shown the part with the best mean of two scores, of which the best is 1: what its
-passage's vector has above the background, and the question's words in the part and in the headings
-above. `benchmarks/sections.py` measures this.
+person is shown the part with the best mean of two scores. One score is how far its passage's vector
+is above the background. The other counts the question's words in the part and in the headings
+above. Each score is scaled so that its best value is 1. `benchmarks/sections.py` measures this.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from pyserini_repbert.data.snippets import find_words
 
-# A longer passage is no passage, but a document whose encoder reads all of it.
+# A longer passage is a whole document, which its encoder reads completely.
 MOST_PARTS = 200
 # Of a document, the nearest to the question: words are looked for in these.
 MOST_PASSAGES = 10

@@ -33,7 +33,7 @@ def answer_of(
     Parameters
     ----------
     hits : best first
-    searcher : found them, or what was reranked
+    searcher : the searcher that found them, or that found what was reranked
     topic : the question
     notes : what the searcher reported
     """
@@ -73,7 +73,7 @@ def answer_question(
 
 
 def with_rerankers(searcher: CollectionSearcher, rerankers: Sequence[Reranker]) -> Searcher:
-    """A search with its rerankers; without any, as it is."""
+    """A search with its rerankers; the search itself if there are none."""
     if not rerankers:
         return searcher
     # Few collections have rerankers.

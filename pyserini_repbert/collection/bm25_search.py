@@ -77,7 +77,7 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
         return [score_of.get(docid) for docid in docids]
 
     def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
-        """The words of a question with what they add to the score of each document, by docid.
+        """The words of a question, with what each adds to the score of a document, by docid.
 
         A document without any of them has none.
         """
@@ -166,7 +166,7 @@ class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
         return self._searcher.holds(docid)
 
     def _kept(self, ranking: Ranking) -> Ranking:
-        """The hits that are allowed, with the scores that they have if there are no others."""
+        """The allowed hits, with the scores that they have if no other hits exist."""
         is_allowed = self._generation.are_among(self._documents, ranking.docids)
         rows = np.flatnonzero(is_allowed).tolist()
         scores = _scores_before_ties(ranking.scores)
@@ -180,7 +180,7 @@ class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
 
 
 def _scores_before_ties(scores: Sequence[float]) -> list[float]:
-    """The scores that Anserini gives documents by themselves, from those of a whole ranking.
+    """The scores that Anserini gives single documents, computed from the scores of a whole ranking.
 
     What `ScoreTiesAdjusterReranker` takes off depends on what else is found.
     """
@@ -202,7 +202,7 @@ def _scores_before_ties(scores: Sequence[float]) -> list[float]:
 
 
 def _scores_with_ties(scores: Sequence[float]) -> list[float]:
-    """The scores of a ranking as Anserini gives them, from those of documents by themselves."""
+    """The scores that Anserini gives a ranking, computed from the scores of single documents."""
     all_lowered: list[float] = []
     before = inf
     n_before = 0

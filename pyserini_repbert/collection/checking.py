@@ -44,7 +44,7 @@ _MOST_NAMED = 20
 
 
 def check_collection(folder: Path, on_difference: Callable[[str], object] = len) -> str:
-    """Compare everything in the newest generation with everything else, and with its digests.
+    """Check that the parts of the newest generation agree with each other and with their digests.
 
     All files of the generation are read, and the rows of all documents: see `stored_content`.
 
@@ -94,7 +94,7 @@ def _describe_further(settings: CollectionSettings) -> str:
 
 
 class _Differences:
-    """What differs, a line each, as far as it is named.
+    """The differences, one line each, up to the limit.
 
     `on_difference` is called with each line.
     """
@@ -105,7 +105,7 @@ class _Differences:
         self.has_more = False
 
     def extend(self, lines: Iterable[str]) -> None:
-        """Take lines as long as they are named; the rest is not looked for."""
+        """Take lines up to the limit; further differences are not looked for."""
         for line in lines:
             if len(self.lines) == _MOST_NAMED:
                 self.has_more = True
@@ -125,7 +125,7 @@ class _Differences:
 
 
 def _structure_differences(generation: Generation) -> Iterator[str]:
-    """What is wrong with the file of SQLite, whatever its rows say."""
+    """What is wrong with the SQLite file itself, apart from the content of its rows."""
     path = generation.folder / STORE
     with (
         contextlib.closing(open_for_reading(generation.folder)) as connection,
@@ -244,12 +244,12 @@ def _owner_differences(generation: Generation) -> Iterator[str]:
             if digest.of_generation(connection, generation.number) != expected:
                 yield f'the {what} differ from the manifest'
         if newest is not None and newest.number == generation.number:
-            # Otherwise, the sources are those of a generation that was published meanwhile.
+            # Otherwise, the sources belong to a generation that was published meanwhile.
             yield from _source_differences(connection, generation)
 
 
 def _source_differences(connection: sqlite3.Connection, generation: Generation) -> Iterator[str]:
-    """What differs in the tables about sources, of which a moment has one version alone."""
+    """What differs in the tables about sources, of which only the current version is stored."""
     alive = {'generation': generation.number}
     (without_source,) = connection.execute(
         f'SELECT COUNT(*) FROM fields WHERE {ALIVE} AND source NOT IN (SELECT source FROM sources)',
@@ -275,7 +275,10 @@ def _source_differences(connection: sqlite3.Connection, generation: Generation) 
 
 
 def _sync_differences(connection: sqlite3.Connection) -> Iterator[str]:
-    """What is wrong with the notes of syncs: no digest has them, since each sync changes them."""
+    """What is wrong with the notes of syncs.
+
+    Digests do not cover them, because each sync changes them.
+    """
     if 'source_syncs' not in table_names(connection):
         return
     rows = connection.execute(
@@ -316,7 +319,8 @@ def _row_differences(generation: Generation, live: LiveShard) -> Iterator[str]:
 
 
 def _value_differences(generation: Generation, live: LiveShard) -> Iterator[str]:
-    """What is wrong with a shard's values, and with what further models have to have made."""
+    """What is wrong with a shard's values, and with those that further models should have
+    stored."""
     try:
         live.shard.check_values()
         for kind, model in generation.settings.further_models.items():
@@ -327,7 +331,7 @@ def _value_differences(generation: Generation, live: LiveShard) -> Iterator[str]
 
 
 def _check_adaptation(generation: Generation) -> str:
-    """Check what is in use of what was learned from judgments."""
+    """Check what was learned from judgments and is in use."""
     learning = judgments_of(generation.folder).in_use()
     if learning is not None:
         folder = learned_folder(generation.folder, learning)

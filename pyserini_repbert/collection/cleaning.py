@@ -107,7 +107,7 @@ def _remove_lucene_folders(folder: Path, connection: sqlite3.Connection) -> None
 def _folders_in(folder: Path, names: re.Pattern[str]) -> list[Path]:
     """The folders of these names in `folder`, unfinished ones among them.
 
-    None if it is a link: what it leads to is not the collection's.
+    None if it is a link, because its target does not belong to the collection.
     """
     if folder.is_symlink() or not folder.is_dir():
         return []

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Modules of search import PyTorch, which writing needs only where it encodes.
+# Modules of search import PyTorch, which writing needs only to encode.
 
 
 class Collection:
@@ -67,16 +67,16 @@ class Collection:
 
     A reader sees one generation, `generation`, which does not change while others write. After this
     object has written, its generation is the new one. `refresh` takes the newest generation of
-    another writer. An object that has read or written a collection goes on with this one alone:
-    where another lies in the folder by now, an earlier state of it, or none, searching, refreshing
+    another writer. An object that has read or written a collection keeps to it. If the folder has
+    since been removed, or replaced by another collection or an earlier state, searching, refreshing
     and writing raise LostCollectionError. Open the folder again then.
 
     Attributes
     ----------
     folder : where the collection is
-    source : its encoders, as they are asked for, opened when they are needed
-    expected : the collection that it has to be; None: any, and a new one is made where there is
-        none
+    source : its encoders, opened when they are needed
+    expected : the collection that the folder must hold; None: any; if there is none, a new one is
+        created
     """
 
     def __init__(
@@ -188,9 +188,9 @@ class Collection:
 
         A document belongs to one source. A prefix keeps the documents of two sources apart that
         have the same docids. How the files of a source are read is stored with it, and so is that
-        only the main content of pages is read. Files that are not read are `Changes.unread`. A file
-        of a folder that cannot be read as a whole is not read at all, and its documents stay as
-        they are. A file of a folder is not opened if its size and its times are as before.
+        only the main content of pages is read. Files that are not read are `Changes.unread`. If any
+        part of a file cannot be read, the file is skipped and its documents do not change. A file
+        of a folder is not opened if its size and its times are as before.
 
         Parameters
         ----------
@@ -292,7 +292,7 @@ class Collection:
     def delete_source(self, source: StrPath, *, merge: bool = False) -> Changes:
         """Delete a source with all its documents; a later sync of its files adds them again.
 
-        The corpus itself stays as it is. What is stored of the source is deleted, such as its
+        The corpus itself stays as it is. Everything stored about the source is deleted, such as its
         prefix and its addresses.
 
         Parameters
@@ -313,8 +313,8 @@ class Collection:
     def compact(self) -> Changes:
         """Remove deleted documents from all files, which frees their disk space.
 
-        Nothing is encoded. Lucene's segments are merged. What extensions keep and a search does
-        not need is removed: a trial, and what was there before the collection went over to one.
+        Nothing is encoded. Lucene's segments are merged. This removes what extensions keep and a
+        search does not need: a trial, and the shards from before a switch to one.
         """
         self.check_exists()
         with self.open_writer() as writer:
@@ -363,9 +363,9 @@ class Collection:
         `docid`, `rank`, `score`, `text`, `passage`, `start` and `end`: the best passage, its number
         in the document, and the characters at which it begins and ends.
 
-        Raises InputError for a question without text, and for a filter that cannot be read or names
-        a field that no document has; also for an argument that no extension takes, and where an
-        extension cannot say what is asked.
+        Raises InputError for a question without text, for a filter that cannot be read or names a
+        field that no document has, for an argument that no extension takes, and if an extension
+        cannot give what is asked for.
         """
         k = k if hits is None else hits
         if rankings:
@@ -445,8 +445,8 @@ class Collection:
 
         Parameters
         ----------
-        rankings : 'dense', 'bm25', 'sparse', the learned one, 'multi', of token vectors, and
-            'rescored', of those that the collection has; default: 'rescored' with token vectors,
+        rankings : among 'dense', 'bm25', 'sparse' (term weights), 'multi' (token vectors) and
+            'rescored', the ones that the collection has; default: 'rescored' with token vectors,
             otherwise all
         aggregate : how passages' scores become a document's score: 'max', 'first', 'mean', 'top3'
         query_encoder : default: opened by the name that the collection has
@@ -491,7 +491,7 @@ class Collection:
         return self.source.models
 
     def refresh(self) -> bool:
-        """Read the newest generation from now on; returns whether it is another one.
+        """Switch to the newest generation. Returns whether it has changed.
 
         The generation before is closed. Shards that both have stay open.
         """
@@ -556,7 +556,7 @@ class Collection:
 
         Parameters
         ----------
-        rebuild, spare, defaults : as of `Writer`
+        rebuild, spare, defaults : as in `Writer`
         wanted : settings that differ from `open`'s
         """
         return Writer(

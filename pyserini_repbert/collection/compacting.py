@@ -1,4 +1,4 @@
-"""Rewriting shards: small ones become one, and dead rows go. Nothing is encoded."""
+"""Rewrite shards: merge small ones, and drop dead rows. Nothing is encoded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SMALL_ROWS = 16_384  # a shard with fewer live rows is small
 MOST_SMALL = 8  # small shards in a generation
 MOST_DEAD = 1 / 5  # of a shard's rows
 _MOST_ROWS = 2**48
-# Of a row of `passages`: whether it is in the table of moved ones. SQLite reads each document once.
+# Whether a row of `passages` is in the table of moved ones. SQLite reads each document once.
 _IS_MOVED = (
     'docno IN (SELECT docno FROM moved) AND EXISTS (SELECT 1 FROM moved '
     'WHERE moved.docno = passages.docno AND moved.number = passages.number)'
@@ -75,7 +75,7 @@ def shard_states(staging: Staging) -> list[ShardState]:
 def rewrite_shards(staging: Staging, compact: bool = False) -> None:
     """Leave out shards without live rows, and rewrite those with many dead or few rows.
 
-    With `compact`, no dead row stays, and small shards become one.
+    With `compact`, all dead rows are dropped, and small shards are merged.
     """
     live = []
     for state in shard_states(staging):
@@ -99,7 +99,7 @@ def _most_rows(staging: Staging) -> int:
 
 @dataclass(frozen=True)
 class _Limits:
-    """Which shards stay as they are.
+    """Which shards do not change.
 
     Attributes
     ----------
@@ -187,8 +187,8 @@ def _ordered_vectors(
 ) -> NDArray[np.float32]:
     """The live vectors in an order of all live rows.
 
-    There is one copy of them in memory. Shards are opened one after the other, because what is
-    mapped of a file counts as memory, too.
+    There is one copy of them in memory. Shards are opened one after the other, because mapped parts
+    of files also count as memory.
     """
     targets = np.empty_like(order)
     targets[order] = np.arange(len(order))
@@ -205,7 +205,7 @@ def _ordered_vectors(
 def _ordered_rows(
     folder: Path, states: Sequence[ShardState], order: NDArray[np.int64], kind: Representation
 ) -> Rows:
-    """What a further model made of the live rows, in an order of all live rows.
+    """A further model's values of the live rows, in the order given for all live rows.
 
     It is copied once, from the mapped files.
     """
@@ -233,7 +233,7 @@ def move_passages(
     )
     connection.executemany('INSERT INTO moved VALUES (?, ?, ?)', numbered)
     connection.execute('INSERT OR IGNORE INTO staged SELECT DISTINCT docno, 0 FROM moved')
-    # no reader sees the rows of the next generation, which are changed as they are
+    # no reader sees the rows of the next generation, so they can be changed in place
     connection.execute(
         'UPDATE passages SET shard = ?, row = (SELECT row FROM moved '
         'WHERE moved.docno = passages.docno AND moved.number = passages.number) '

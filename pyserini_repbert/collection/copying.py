@@ -47,8 +47,8 @@ def copy_collection(
     folder, target : of the collection, and of its copy, which has the same digest
     on_left_out : called with a line for what an extension does not copy
 
-    Raises InputError for a target that exists or lies in the collection, DamagedFileError for a
-    collection that holds anything else, or a link.
+    Raises InputError for a target that exists or is inside the collection, and DamagedFileError for
+    a collection that holds a link or an unknown file.
     """
     source = Path(folder)
     check_absent(target)
@@ -106,7 +106,7 @@ def _drop_other_generations(copy: Path, number: int) -> None:
 
 
 def _copy_learned(source: Path, copy: Path) -> None:
-    """Copy judgments, and what was learned from them."""
+    """Copy the judgments and what was learned from them."""
     if (source / JUDGMENTS).is_file():
         JudgmentStore(source / JUDGMENTS).copy_to(copy / JUDGMENTS)
     # After the judgments, which say what is in use.

@@ -27,7 +27,7 @@ def defaults_for(corpus: Corpus, needs_encoder: bool, needs_language: bool) -> D
     """The encoder and the language that fit the first documents of a corpus.
 
     The encoder is `MULTILINGUAL_ENCODER` where 'minilm' does not know the words, if it is
-    installed. The language is one with an analyzer. What is not needed is not looked for.
+    installed. The language is one with an analyzer. A default that is not needed is not looked for.
     """
     if not (needs_encoder or needs_language) or not corpus.can_be_read_again:
         return Defaults()
@@ -50,7 +50,7 @@ def is_installed(encoder: str) -> bool:
 
 def _first_texts(corpus: Corpus) -> list[str]:
     """The beginnings of the first documents, up to one that cannot be read."""
-    # What is left out is reported when the whole is read.
+    # What is left out is reported when the whole corpus is read.
     sample = copy(corpus)
     sample.on_error = OnError.REFUSE
     sample.unread = UnreadFiles()

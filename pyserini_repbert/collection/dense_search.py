@@ -2,10 +2,10 @@
 
 The documents are exactly those that scoring every passage would give. The search takes a few times
 as many passages as documents are wanted. These are enough once no unseen document can be among the
-best: an unseen document scores less than the last passage found, with every
-`PassageAggregation`. Where they are not, as with a document of thousands of passages, the rest is
-searched without the documents that were found; or passages are searched deeper, and all of them are
-scored at last.
+best: an unseen document scores less than the last passage found, with every `PassageAggregation`.
+If they are not, for example because one document has thousands of passages, the rest is searched
+without the documents already found. Otherwise, passages are searched deeper, and finally all of
+them are scored.
 
 With a scan, some documents may be missed: those with no passage that it finds. The scores of
 documents that are found are exact with every `PassageAggregation`, because all of their passages
@@ -58,14 +58,14 @@ from pyserini_repbert.systems.encoders import document_encoder, stored_name
 _DEEPER = 4
 _DEEPER_SEARCHES = 2
 # So few queries look at least so deep: a document of fewer passages cannot hide all others. Where
-# it is longer, they search once more without it, each alone.
+# it is longer, each question is searched once more without it.
 _ALONE = 8
 _LEAST_DEPTH = 256
 # The vectors of the rows that a filter leaves are kept, if they are at most this share of all rows,
 # and take at most so many bytes.
 _KEPT_SHARE = 1 / 16
 _KEPT_BYTES = 8_000_000
-# Of a smaller share of rows that count, exact search is used in place of a scan.
+# If a smaller share of the rows counts, exact search is used instead of a scan.
 _EXACT_SHARE = 1 / 16
 # Queries whose vectors are at hand when their passages are chosen: several batches.
 _LAST_QUERIES = 1024
@@ -95,7 +95,7 @@ _NOTHING = _FoundDocuments(np.empty(0, np.int32), np.empty(0, np.float32))
 
 @dataclass(frozen=True)
 class _FewRows:
-    """The rows that count, where they are few: their numbers, int64 (m,), and their vectors."""
+    """The rows that count, if they are few: their numbers, int64 (m,), and their vectors."""
 
     numbers: NDArray[np.int64]
     index: QuickIndex
@@ -210,8 +210,12 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         check_model(self.index_dir, vars(self.vectors.settings), self.query_encoder)
 
     def __len__(self) -> int:
-        """How many documents can be found: those with a text."""
+        """How many documents can be found: those with text."""
         return self.vectors.n_documents
+
+    @property
+    def n_searched(self) -> int:
+        return self._n_counted
 
     def encode(self, queries: Sequence[str]) -> NDArray[np.float32]:
         vectors = super().encode(queries)
@@ -244,7 +248,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         return self.with_settings(takes_docids=True)
 
     def with_rewriting(self, rewriting: QueryRewriting) -> Self:
-        # The vectors of the last queries are of questions as they are.
+        # The vectors of the last queries belong to the original questions.
         return super().with_rewriting(rewriting).with_settings(_last_queries=_LastQueries({}))
 
     def document_vectors(self, docids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
@@ -269,7 +273,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
 
     @property
     def gives_document_scores(self) -> bool:
-        # Feedback searches for another vector than that of the question.
+        # With feedback, a search uses another vector than the question's.
         return self.feedback is None
 
     def document_scores(
@@ -283,7 +287,8 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
 
     @property
     def is_of_best_passages(self) -> bool:
-        """Whether the best hit has the best passage: there is no filter, and none is missed."""
+        """Whether the best hit has the best passage: there is no filter, and no passage is
+        missed."""
         return self.documents is None and self._has_best
 
     def best_score(self, vector: NDArray[np.float32]) -> float:
@@ -327,7 +332,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         *,
         are_alone: bool,
     ) -> dict[int, _FoundDocuments]:
-        """The best documents of queries, of which so many best rows tell them.
+        """The best documents of queries, if so many best rows are enough to determine them.
 
         Parameters
         ----------
@@ -381,7 +386,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         return _FoundDocuments(seen.docnos[best], seen.scores[best])
 
     def _documents_of(self, top: TopRows) -> _FoundDocuments:
-        """The documents of the best rows, with the scores of their first ones."""
+        """The documents of the best rows, each with the score of its first row."""
         seen, firsts = np.unique(self.vectors.documents[top.rows], return_index=True)
         return _FoundDocuments(seen, top.scores[firsts])
 

@@ -108,7 +108,7 @@ def _owner(docno: object, docid: object, source: object) -> str:
 
 # The number, the docid and the source of each document.
 OWNERS = RowsDigest('fields', 'docno, docid, source', 'LEFT JOIN documents USING (docno)', _owner)
-# Where each document stands in its source.
+# The location of each document in its source.
 ORIGINS = RowsDigest('origins', 'docno, digest', '', '{!r} {!r}'.format)
 
 

@@ -1,4 +1,4 @@
-"""The encoder of a collection: opened when something has to be cut or encoded, not before."""
+"""The encoder of a collection. It is opened only when something has to be cut or encoded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 
 # Inputs at once. A large model encodes 5 passages a second on a CPU, and 50 on a GPU; the workers
-# of a cluster share what they get at once.
+# of a cluster share each batch.
 _ON_CPU = 32
 _ON_A_DEVICE = 256
 _ON_A_CLUSTER = 1024
@@ -65,10 +65,10 @@ class PassageEncoder:
 
     @property
     def inputs_at_once(self) -> int:
-        """How many inputs are encoded before it is asked whether they have to be kept."""
+        """How many inputs are encoded before checking whether they have to be kept."""
         if self._source.is_elsewhere:
             return _ON_A_CLUSTER
-        # Of an encoder of ours, the name alone: its `device` imports PyTorch.
+        # For our own encoders, only the name: their `device` imports PyTorch.
         named = getattr(self.encoder, 'device_name', None)
         device = named or str(getattr(self.encoder, 'device', 'cpu'))
         return _ON_CPU if device.startswith('cpu') else _ON_A_DEVICE

@@ -1,9 +1,10 @@
-"""Passages of documents as hits show them: their texts, and where they are in their sources."""
+"""Passages of documents as hits show them: their texts, and their locations in their sources."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from pyserini_repbert.collection.answering_parts import (
     MOST_PARTS,
@@ -14,6 +15,7 @@ from pyserini_repbert.collection.answering_parts import (
 from pyserini_repbert.collection.generation import FIELDS_WITH_URL, Generation, StoredPassage
 from pyserini_repbert.data.code_blocks import code_blocks
 from pyserini_repbert.data.origins import Origin, TextSpan
+from pyserini_repbert.data.snippets import find_words
 from pyserini_repbert.data.suffixes import SOURCES, has_suffix_or_packed
 from pyserini_repbert.ranking import Excerpt, Excerpts
 
@@ -31,8 +33,7 @@ def read_excerpts(
     numbers : of the passages wanted, in the order of the result, by the document's number
     query : the question that they answer; '' for none
 
-    Raises DamagedFileError for a text that is not as its digest says, and for a passage that is
-    not here.
+    Raises DamagedFileError for a text that does not match its digest, and for a missing passage.
     """
     excerpts = {}
     for docno, of_document in _placed_passages(generation, numbers).items():
@@ -40,7 +41,7 @@ def read_excerpts(
         for own in of_document:
             alone = {own.passage.number: 0.0}
             part = answering_part(query, alone, own.numbered_parts())
-            chosen.append(_excerpt(generation, own, part.row))
+            chosen.append(_excerpt(generation, own, part.row, query))
         excerpts[docno] = tuple(chosen)
     return excerpts
 
@@ -67,18 +68,25 @@ def answering_excerpts(
         nearest[docno] = order[:MOST_PASSAGES]
     excerpts: dict[int, Excerpts] = {}
     for docno, of_document in _placed_passages(generation, nearest).items():
-        by_number = {own.passage.number: own for own in of_document}
-        parts = [part for own in of_document for part in own.numbered_parts()]
+        by_number = {}
+        parts = []
+        for placed in of_document:
+            by_number[placed.passage.number] = placed
+            parts += placed.numbered_parts()
         excerpts[docno] = ()
         if parts:
             part = answering_part(query, scores[docno], parts)
-            excerpts[docno] = (_excerpt(generation, by_number[part.number], part.row),)
+            answering = by_number[part.number]
+            excerpts[docno] = (_excerpt(generation, answering, part.row, query),)
     return excerpts
 
 
-def _excerpt(generation: Generation, placed: _PlacedPassage, row: int) -> Excerpt:
-    """A passage as hits show it, of whose parts one answers, with its address."""
-    excerpt = placed.excerpt(row)
+def _excerpt(generation: Generation, placed: _PlacedPassage, row: int, query: str) -> Excerpt:
+    """A passage as hits show it, of whose parts one answers the question, with its address."""
+    if placed.answers_as_whole(row, query):
+        excerpt = placed.whole_excerpt()
+    else:
+        excerpt = placed.excerpt(row)
     address = generation.address(placed.own_address, placed.source, excerpt.file, excerpt.anchor)
     return replace(excerpt, url=address)
 
@@ -140,13 +148,13 @@ def only_excerpts(
 
 @dataclass(frozen=True)
 class _PlacedPassage:
-    """A passage of a document, and where it stands in its source.
+    """A passage of a document, and the document's location in its source.
 
     Attributes
     ----------
     passage : which it is
     title, text : of the document
-    origin : where the document stands in its source
+    origin : the document's location in its source
     source : the number of the source
     own_address : that the document names; '' for none
     """
@@ -158,6 +166,7 @@ class _PlacedPassage:
     source: int
     own_address: str
 
+    @cached_property
     def parts(self) -> list[TextSpan]:
         """The parts into which headings cut the passage, or of a program, its blocks."""
         if has_suffix_or_packed(self.origin.file, SOURCES):
@@ -167,18 +176,37 @@ class _PlacedPassage:
     def numbered_parts(self) -> list[PassagePart]:
         """The parts, with the number of the passage and the headings above each."""
         parts = []
-        for row, part in enumerate(self.parts()[:MOST_PARTS]):
+        for row, part in enumerate(self.parts[:MOST_PARTS]):
             headings = ' '.join(heading.title for heading in self.origin.headings_at(part.start))
             text = self.text[part.start : part.end]
             parts.append(PassagePart(self.passage.number, row, text, headings))
         return parts
 
+    def answers_as_whole(self, row: int, query: str) -> bool:
+        """Whether nothing tells which of the passage's printed pages answers a question.
+
+        Pages end anywhere, and no word of the question is on the page that was chosen: the vector,
+        which is of all pages, found the passage.
+        """
+        if not self.origin.pages or self.origin.headings:
+            return False
+        part = self.parts[row]
+        return not find_words(query, self.text[part.start : part.end])
+
+    def whole_excerpt(self) -> Excerpt:
+        """The passage as hits show it, with the printed pages on which it begins and ends."""
+        parts = self.parts
+        excerpt = self.excerpt(0)
+        if len(parts) == 1:
+            return excerpt
+        last_page = self.origin.page_at(parts[-1].start)
+        return replace(excerpt, part=None, last_page=last_page)
+
     def excerpt(self, row: int) -> Excerpt:
         """The passage as hits show it, of whose parts one answers the question."""
         passage = self.passage
         origin = self.origin
-        parts = self.parts()
-        part = parts[row]
+        part = self.parts[row]
         headings = origin.headings_at(part.start)
         return Excerpt(
             number=passage.number,
@@ -191,5 +219,5 @@ class _PlacedPassage:
             file=origin.file,
             line=origin.line_at(self.text, part.start),
             row=origin.row or None,
-            part=(part.start, part.end) if len(parts) > 1 else None,
+            part=(part.start, part.end) if len(self.parts) > 1 else None,
         )

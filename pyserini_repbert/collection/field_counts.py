@@ -23,9 +23,9 @@ from pyserini_repbert.collection.store import ALIVE, STORE, open_for_reading, sq
 from pyserini_repbert.collection.stored_values import WORD, stored_text
 from pyserini_repbert.data.word_forms import WordForms
 
-# Different values of a field that are counted one by one.
+# The most distinct values of a field that are counted one by one.
 _MOST_VALUES = 20
-# Characters of such a value.
+# The most characters of such a value.
 _LONGEST_VALUE = 200
 
 
@@ -55,7 +55,8 @@ class FieldCount:
 class FieldCounter:
     """Counts the fields of a generation when they are first asked for.
 
-    All values are read by a separate connection, so that searches go on. Threads may share it.
+    All values are read by a separate connection, so that searches continue meanwhile. Threads may
+    share it.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ class FieldCounter:
         return _field_count(n_documents, n_of_forms.counts())
 
     def _without_own(self, field: str, table: str) -> str:
-        """The condition that a document of a table has no value of its own of a field; '' if
+        """The condition that a document of a table does not have its own value of a field; '' if
         none has.
         """
         if field not in self._generation.own_field_types:
@@ -120,7 +121,7 @@ class FieldCounter:
         )
 
     def _count_files(self, field: str) -> FieldCount:
-        """How many documents have a field of their file, and none of their own."""
+        """How many documents have a field only through their file."""
         condition = self._without_own(field, 'origins')
         rows = self._select(COUNT_DOCUMENTS.format(condition=condition))
         times = self._generation.file_fields.times
@@ -162,7 +163,8 @@ class FieldCounter:
         return len(self._generation.field_types.get(field, ())) > 1
 
     def _sum_of(self, field: str, own: FieldCount | None, of_files: FieldCount) -> FieldCount:
-        """The count of a field that some documents have of their own, and others of their files."""
+        """The count of a field that some documents have themselves, and others through their
+        files."""
         if own is None:
             return of_files
         n_documents = own.documents + of_files.documents
@@ -194,7 +196,8 @@ class FieldCounter:
 
 
 class _FormCounts:
-    """Counts values that filters do not tell apart as one, as most documents write it.
+    """Counts values that filters treat as equal as one value, in the spelling that most documents
+    have.
 
     Parameters
     ----------
@@ -220,7 +223,7 @@ class _FormCounts:
 
 
 def _field_count(n_documents: int, counts: Mapping[str, int]) -> FieldCount:
-    """The count of a field; without its values where they are many or long."""
+    """The count of a field; without its values if they are many or long."""
     if len(counts) > _MOST_VALUES or max(map(len, counts), default=0) > _LONGEST_VALUE:
         return FieldCount(n_documents, ())
     return FieldCount(n_documents, _by_frequency(counts))

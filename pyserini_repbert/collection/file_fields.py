@@ -24,7 +24,7 @@ from pyserini_repbert.collection.file_values import (
     shown_sources,
 )
 from pyserini_repbert.collection.store import ALIVE
-from pyserini_repbert.data.file_types import is_table
+from pyserini_repbert.data.file_types import is_table, is_workbook
 from pyserini_repbert.data.word_forms import WordForms
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ COUNT_DOCUMENTS = (
     'SELECT source, file, COUNT(*) FROM origins JOIN fields USING (docno) '
     f"WHERE {BOTH_ALIVE} AND file > '' {{condition}} GROUP BY source, file"
 )
+# Of rows of tables in files without lines. Outlines of other files may be long: none is parsed.
+_ARE_NUMBERED = "AND file LIKE '%.xlsx' AND json_extract(outline, '$.row') > 0"
 _Select = Callable[[str, Sequence[Any]], list[Any]]
 
 
@@ -120,6 +122,11 @@ class FileFields:
         for source, file, n_documents in self._select(COUNT_DOCUMENTS.format(condition=''), []):
             n_files[source] += 1
             if is_table(file):
+                n_rows[source] += n_documents
+        for source, file, n_documents in self._select(
+            COUNT_DOCUMENTS.format(condition=_ARE_NUMBERED), []
+        ):
+            if is_workbook(file):
                 n_rows[source] += n_documents
         return {source: FileCounts(n_files[source], n_rows[source]) for source in n_files}
 

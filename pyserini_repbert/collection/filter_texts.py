@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from pyserini_repbert.errors import InputError
 Mask = NDArray[np.bool_]
 
 DOCID = 'docid'
-# A field of this name, beside the docids: a backslash makes a word an ordinary one.
+# A field of this name, in addition to docids: a backslash makes a word an ordinary one.
 _FIELD_DOCID = '\\docid'
 _MOST_CHARACTERS = 10_000
 _DEEPEST = 50
@@ -46,7 +47,7 @@ _QUOTED = re.compile(
     r"|(?<=:)'(?P<value>[^'\"\\]*)'(?=[\s)]|$)"
 )
 _NO_WORD = re.compile(r'(\W)')
-# What is quoted or escaped stays as it is; or a minus that begins a whole value, a number.
+# Quoted or escaped text does not change, nor does a minus before a value that is a number.
 _NEGATIVE = re.compile(
     rf'(?P<other>{_QUOTED_OR_ESCAPED})'
     rf'|(?P<before>{_COLON_OR_COMPARISON})-(?={_UNSIGNED_NUMBER}(?:[\s)]|$))'
@@ -127,7 +128,7 @@ def parse_filter(text: str) -> Any:
 
 
 def _as_lucene(match: re.Match[str]) -> str:
-    """Quotes as Lucene has them: a field's name is escaped, a value stands in double quotes."""
+    """Quotes in Lucene's syntax: a field's name is escaped, a value is put in double quotes."""
     if match['name'] is not None:
         return _NO_WORD.sub(r'\\\1', _unescaped(match['name'][1:-1])) + ':'
     if match['value'] is not None:
@@ -161,8 +162,8 @@ class _Field:
 
     Attributes
     ----------
-    name : of the field, as it is stored
-    is_docid : whether the docids are asked for, instead of a field's values
+    name : of the field, as stored
+    is_docid : whether the docids are meant, instead of a field's values
     """
 
     name: str
@@ -218,7 +219,7 @@ class _Evaluation:
             )
         mask_of = self._signed if isinstance(item, tree.UnknownOperation) else self.mask
         masks = [mask_of(part, field) for part in item.operands]
-        # After the parts: what is wrong with a negative number is said first.
+        # After the parts, because an error in a negative number is reported first.
         if isinstance(item, tree.OrOperation):
             _check_signs_beside_or(item)
         combined = masks[0]
@@ -295,7 +296,7 @@ class _Evaluation:
         return mask | self._live_of(self._generation.docnos_of_docid(own))
 
     def _live_of(self, docnos: Iterable[int]) -> Mask:
-        """Those of these documents that are here."""
+        """Those of these documents that exist."""
         return self._generation.mask_of(docnos) & self._generation.live_documents
 
     def _docids(self, start: str) -> Mask:
@@ -343,6 +344,12 @@ class _Evaluation:
         if 'number' in types and all(number_of(bound) is not None for bound in given):
             masks.append(self._between_numbers(field, bounds))
         if 'date' in types and all(_ISO_DATE.fullmatch(bound) for bound in given):
+            for bound in given:
+                if not _is_in_calendar(bound):
+                    raise InputError(
+                        f"filter '{field}:{bounds}': the calendar has no date '{bound}': give one "
+                        'such as 2020-05-31'
+                    )
             masks.append(self._between_dates(field, bounds))
         if not masks:
             kinds = ', '.join(sorted(types)) or 'text'
@@ -359,7 +366,7 @@ class _Evaluation:
         return self._between(field, 'number', low, high, bounds)
 
     def _between_dates(self, field: _Field, bounds: _Bounds) -> Mask:
-        """A date stands for all that begin with it: 2020 is the whole year."""
+        """A date means all that begin with it: 2020 is the whole year."""
         low = bounds.low
         high = bounds.high
         if low is not None:
@@ -394,7 +401,7 @@ class _Evaluation:
         return self._select(field, ' AND '.join(conditions), [kind, low, high])
 
     def _select(self, field: _Field, condition: str = '', values: Sequence[Any] = ()) -> Mask:
-        """As of `Generation.docnos_where`."""
+        """As in `Generation.docnos_where`."""
         return self._generation.mask_of(
             self._generation.docnos_where(field.name, condition, values)
         )
@@ -468,3 +475,16 @@ def _check_signs_beside_or(item: tree.OrOperation) -> None:
         raise InputError(
             f"filter '{str(item)[:80]}': beside OR, write NOT instead of -, and leave + out"
         )
+
+
+def _is_in_calendar(text: str) -> bool:
+    """Whether a text in the form of an ISO date, or of its beginning, is of the calendar."""
+    year, month, day = text[:4], text[5:7], text[8:10]
+    hour, minute = text[11:13], text[14:16]
+    if not month:
+        return True
+    try:
+        datetime(int(year), int(month), int(day or 1), int(hour or 0), int(minute or 0))
+    except ValueError:
+        return False
+    return True

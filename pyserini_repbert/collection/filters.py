@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 # A filter of one value, as 'type:email'.
 _ONE_VALUE = re.compile(r'(\w+):[^\s:()\[\]*]+')
-# Of a field: a warning names the most frequent ones, if there are few documents to count.
+# How many of a field's values a warning names: the most frequent, if there are few documents to
+# count.
 _SHOWN_VALUES = 8
 _MOST_COUNTED = 20_000
 
@@ -39,7 +40,7 @@ class DocumentFilter:
     text : in Lucene's syntax; None: all documents
     only_ids : docids; all other documents are left out; None: no document is
     not_ids : docids that are left out
-    beside : what is searched together with the collection; None: it is searched alone
+    beside : the collections that are searched together with this one; None: it is searched alone
     """
 
     text: str | None = None

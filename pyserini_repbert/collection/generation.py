@@ -100,7 +100,7 @@ class StoredPassage:
 
 
 class SourceRow(NamedTuple):
-    """What SQLite has of a source; texts are '' for what it does not have."""
+    """SQLite's record of a source; texts are '' for missing values."""
 
     source: int
     name: str
@@ -321,7 +321,8 @@ class Generation:
         return [by_docid.get(docid) for docid in docids]
 
     def check_text(self, docid: str, title: object, text: object, digest: object) -> None:
-        """Raises DamagedFileError for a title or a text of a document that its digest is not of."""
+        """Raises DamagedFileError for a title or a text that does not match the document's
+        digest."""
         if not text_fits(title, text, digest):
             raise self.damage(
                 f"the title or the text of document '{docid}' is not the one that was stored"
@@ -383,7 +384,7 @@ class Generation:
     def docno_array(self, docnos: Iterable[Any]) -> NDArray[np.int64]:
         """Numbers of documents from rows of SQLite, int64 (n,).
 
-        Raises DamagedFileError for what is not a number.
+        Raises DamagedFileError for anything but a number.
         """
         try:
             return np.fromiter(docnos, np.int64)
@@ -423,7 +424,7 @@ class Generation:
         return mask
 
     def source_rows(self) -> list[SourceRow]:
-        """The sources of the collection, in the order of their numbers, as they are now."""
+        """The current sources of the collection, in the order of their numbers."""
         if 'source_syncs' not in self._read_table_names():
             rows = self.select("SELECT source, name, '', '', '' FROM sources ORDER BY source")
         else:
@@ -443,14 +444,14 @@ class Generation:
 
     @cached_property
     def source_formats(self) -> dict[int, str]:
-        """How the files of each source are read, by number, as it is stored (`reading_of`)."""
+        """How the files of each source are read, by number, as stored (`reading_of`)."""
         if 'source_formats' not in self._read_table_names():
             return {}
         return dict(self.select('SELECT source, format FROM source_formats'))
 
     @cached_property
     def _link_templates(self) -> dict[int, LinkTemplate]:
-        """The addresses of files by the number of their source, where they are known."""
+        """The known addresses of files, by the number of their source."""
         templates = {}
         for row in self.source_rows():
             link = self.source_links.get(row.source, '')
@@ -468,8 +469,7 @@ class Generation:
         Parameters
         ----------
         own : its own address; '' for none
-        source : the number of its source
-        file, anchor : as of `LinkTemplate.address`
+        source : the number of its source file, anchor : as in `LinkTemplate.address`
         """
         template = self._link_templates.get(source)
         if own or template is None:
@@ -562,11 +562,11 @@ class Generation:
         return types
 
     def form_of(self, text: str) -> str:
-        """A text, or a field's name, in the form in which filters compare it."""
+        """Text, or a field's name, in the form in which filters compare it."""
         return self.settings.word_forms.of(text)
 
     def docnos_of_docid(self, docid: str, is_prefix: bool = False) -> list[Any]:
-        """The numbers of the documents whose docid a person means, in whichever form it is written.
+        """The numbers of the documents whose docid a person means, in any spelling.
 
         Empty for a collection that compares words as they were written.
 
@@ -670,7 +670,7 @@ class Generation:
         return spans
 
     def origins(self, docnos: Sequence[int]) -> dict[int, Origin]:
-        """Where documents stand in their sources, by number, where that is known.
+        """The known locations of documents in their sources, by number.
 
         Raises DamagedFileError for one that is not as its digest says.
         """

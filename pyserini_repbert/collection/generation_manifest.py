@@ -117,7 +117,8 @@ class GenerationManifest:
     # with these digests has written a generation.
     sources_sha256: Annotated[str, Field(pattern='^[0-9a-f]{64}$')] | None = None
     owners_digest: Annotated[str, Field(pattern='^[0-9a-f]{32}$')] | None = None
-    # Of where documents stand in their sources; None before a release with it has written one.
+    # Of the documents' locations in their sources; None if no release that stores it has written
+    # one.
     origins_digest: Annotated[str, Field(pattern='^[0-9a-f]{32}$')] | None = None
     format_version: Annotated[int, Field(ge=1, le=1)] = 1
 
@@ -159,7 +160,7 @@ def generation_name(number: int) -> str:
 
 
 def manifest_path(folder: Path, number: int) -> Path:
-    """Where the manifest of a generation lies."""
+    """The path of a generation's manifest."""
     return folder / GENERATIONS / f'{generation_name(number)}.json'
 
 
@@ -211,7 +212,7 @@ def list_manifests(folder: Path) -> list[int]:
     """The numbers of the generations whose manifests are in a collection, in order."""
     numbers = []
     for path in (folder / GENERATIONS).glob('[0-9]*.json'):
-        # Not the records of commands that lie beside them.
+        # Not the records of commands beside them.
         if re.fullmatch('[0-9]{6,}', path.stem):
             numbers.append(int(path.stem))
     return sorted(numbers)

@@ -1,7 +1,7 @@
 """Which collection a folder holds: a random identity, and how far it has come.
 
-A program that has opened a collection goes on with the same one alone: not with another one that
-lies in its folder by now, nor with an earlier state of it.
+A program that has opened a collection keeps to it. It does not switch to another collection that
+has since replaced it in its folder, nor to an earlier state.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def no_collection() -> LostCollectionError:
 
 
 def read_identity(connection: sqlite3.Connection) -> str | None:
-    """The identity of a collection; None for one that was written by earlier releases alone.
+    """The identity of a collection; None if only earlier releases have written the collection.
 
     Raises sqlite3.DataError for one that no release wrote.
     """

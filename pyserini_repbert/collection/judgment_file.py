@@ -109,7 +109,7 @@ class JudgmentFile:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A connection with a transaction; makes the file where there is none."""
+        """A connection with a transaction. Creates the file if there is none."""
         with sqlite_errors(self.path, ADVICE):
             connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
             with contextlib.closing(connection), transaction(connection):

@@ -1,7 +1,7 @@
-"""Judgments of people, the questions they are about, and what was learned from them.
+"""People's judgments, the judged questions, and what was learned from them.
 
-They lie in one SQLite file, `judgments.sqlite` in a collection. It outlives a rebuild of the
-collection, and several programs may write it at a time. Grades of language models lie in a separate
+They are in one SQLite file, `judgments.sqlite` in a collection. It outlives a rebuild of the
+collection, and several programs may write it at a time. Grades of language models are in a separate
 table, which `model_grades.py` reads.
 """
 
@@ -68,7 +68,7 @@ class Judgment:
 
 
 class WhyNext(StrEnum):
-    """Why a question is to be judged next."""
+    """Why a question should be judged next."""
 
     DIFFERENT = 'rankings differ'
     UNSURE = 'the answer is unsure'
@@ -77,7 +77,7 @@ class WhyNext(StrEnum):
 
 @dataclass(frozen=True)
 class NextQuestion:
-    """A question that is to be judged, and why it comes so early."""
+    """A question to judge, and why it comes so early."""
 
     qid: str
     text: str
@@ -134,7 +134,7 @@ class Learning:
 
 
 def question_text(text: str) -> str:
-    """A question as it is stored: single spaces between its words."""
+    """A question as stored: with single spaces between its words."""
     return ' '.join(text.split())
 
 
@@ -166,7 +166,7 @@ class JudgmentStore(JudgmentFile):
             connection.executemany('INSERT OR REPLACE INTO next_questions VALUES (?, ?, ?)', rows)
 
     def next_questions(self) -> list[str]:
-        """The texts of the questions that are to be judged first, in order."""
+        """The texts of the questions to judge first, in order."""
         rows = self.select_from(
             'next_questions',
             'SELECT text FROM next_questions JOIN questions USING (qid) WHERE place IS NOT NULL '
@@ -261,9 +261,7 @@ class JudgmentStore(JudgmentFile):
         generation : the checksum of the generation's manifest, for which this is done once; '' to
             do it in any case
 
-        Returns
-        -------
-        How many judgments of people were of a text that is gone, and are gone, too.
+        Returns ------- How many of people's judgments were deleted together with their text.
         """
         if not self.path.is_file():
             return 0
@@ -293,14 +291,14 @@ class JudgmentStore(JudgmentFile):
         return n_displaced
 
     def docids_without_version(self) -> list[str]:
-        """The documents of which a judgment does not say to which text it was given."""
+        """The documents with a judgment that does not say which text was judged."""
         rows = self._select(
             "SELECT DISTINCT docid FROM judgments WHERE version = '' ORDER BY docid"
         )
         return [docid for (docid,) in rows]
 
     def set_versions(self, versions: Mapping[str, str]) -> None:
-        """Say to which text judgments were given that do not say it.
+        """Store which text was judged, for judgments that do not say it.
 
         Parameters
         ----------
@@ -369,7 +367,8 @@ class JudgmentStore(JudgmentFile):
     def add_qrels(self, topics: Sequence[Query], qrels: Qrels, judge: str = '') -> int:
         """Store topics with their qids, and their judgments; returns how many judgments.
 
-        Raises InputError for a qid, or a question, that is here with another one.
+        Raises InputError for a qid that has another question here, or a question that has another
+        qid.
         """
         texts: dict[str, str] = {}
         for topic in topics:
@@ -406,7 +405,7 @@ class JudgmentStore(JudgmentFile):
         return agreements
 
     def add_learning(self, learning: Learning) -> None:
-        """Remember what was learned; it is not in use before `use` says it."""
+        """Store what was learned; it is not used before `use` says so."""
         values = {**asdict(learning), 'report': json.dumps(learning.report), 'in_use': 0}
         with self.writing() as connection:
             connection.execute(
@@ -458,7 +457,7 @@ class JudgmentStore(JudgmentFile):
         return self.parsed(rows[0][0], dict) if rows else {}
 
     def problems(self) -> Iterator[str]:
-        """What is wrong with the file, a line each; none without the file.
+        """What is wrong with the file, one problem a line; nothing if there is no file.
 
         Compares its tables with those that this release makes, and its rows with what may be
         stored.
@@ -504,7 +503,7 @@ def cohens_kappa(grades: Sequence[tuple[int, int]]) -> float | None:
 
 
 def _row_problems(connection: sqlite3.Connection) -> Iterator[str]:
-    """What is wrong with the rows of a file of judgments, a phrase each."""
+    """What is wrong with the rows of a file of judgments, one phrase each."""
     for (number,) in connection.execute(
         'SELECT rowid FROM judgments WHERE question NOT IN (SELECT text FROM questions)'
     ):
@@ -533,7 +532,7 @@ def _row_problems(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _model_grade_problems(connection: sqlite3.Connection) -> Iterator[str]:
-    """What is wrong with the grades of language models, a phrase each."""
+    """What is wrong with the grades of language models, one phrase each."""
     rows = connection.execute(
         'SELECT rowid, judge, grade, question IN (SELECT text FROM questions) FROM model_grades '
         'ORDER BY rowid'
@@ -548,14 +547,14 @@ def _model_grade_problems(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _add_question(connection: sqlite3.Connection, text: str) -> bool:
-    """Add a question under a qid of its own; returns whether it is new."""
+    """Add a question under a new qid; returns whether it is new."""
     known = connection.execute('SELECT 1 FROM questions WHERE text = ?', [text]).fetchone()
     if known is not None:
         return False
     (last,) = connection.execute('SELECT COALESCE(MAX(number), 0) FROM questions').fetchone()
     number = last + 1
     qid = str(number)
-    # Imported topics have qids of their own.
+    # Imported topics bring their qids.
     while connection.execute('SELECT 1 FROM questions WHERE qid = ?', [qid]).fetchone():
         qid = f'q{qid}'
     connection.execute('INSERT INTO questions VALUES (?, ?, ?)', [number, qid, text])
@@ -585,7 +584,7 @@ def _renamed(before: Sequence[str], docids: Mapping[str, str], keeps_gone: bool)
     ----------
     before : the list
     docids : the new docid by the old one; '' for a text that is gone
-    keeps_gone : whether the document of such a text stays, though it has another text now
+    keeps_gone : whether the document of such a text stays, although it has another text now
     """
     after = []
     for old in before:
@@ -606,7 +605,7 @@ def _rename_judged(
 ) -> int:
     """Let the rows of a table follow their texts, as `JudgmentStore.rename` says.
 
-    Returns how many rows were of a text that is gone, and are deleted.
+    Returns how many rows were deleted because their text no longer exists.
     """
     judged = {docid for (docid,) in connection.execute(f'SELECT docid FROM {table}')}
     # No docid begins with a space: all rows leave their documents before one gets to another.
@@ -645,7 +644,7 @@ def _replace_judgment(connection: sqlite3.Connection, judgment: Judgment) -> Non
 
 
 def _checked(judgment: Judgment) -> Judgment:
-    """The judgment as it is stored."""
+    """The judgment as stored."""
     if not 0 <= judgment.grade <= MAX_GRADE:
         raise InputError(
             f'grade {judgment.grade} was given for document {judgment.docid[:60]!r}, expected 0 to '

@@ -1,10 +1,10 @@
 """Whether an encoder knows the words of documents.
 
-A tokenizer has the words of its languages whole, and cuts words of other languages into letters,
-short pieces or unknown ones. Of the distinct words of an English text, all-MiniLM-L6-v2's has nine
-in ten whole, of a German one three in ten, of an Arabic one none (`docs/guides/languages.md` has
-the figures). A vocabulary for many languages cuts words of all of them: there, only unknown
-characters and single letters tell.
+A tokenizer has whole words of its languages, and cuts words of other languages into letters, short
+pieces or unknown ones. Of the distinct words of an English text, all-MiniLM-L6-v2's has nine in ten
+whole, of a German one three in ten, of an Arabic one none (`docs/guides/languages.md` has the
+figures). A vocabulary for many languages cuts words of all of them: there, only unknown characters
+and single letters tell.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyserini_repbert.data.origins import readable_docid
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-# A text whose distinct words are less often known than so is not understood. Chosen on English,
+# A text is not understood if a smaller share of its distinct words is known. Chosen on English,
 # German, Spanish, Russian, Arabic and Chinese; tried on 18 other languages, English and code.
 KNOWN_SHARE = 0.6
 # Distinct words by which a document, or all of them, are judged.
@@ -27,7 +27,7 @@ FEWEST_WORDS = 20
 # A vocabulary of so many pieces is for many languages: BERT's and RoBERTa's have 30,000 and 50,000,
 # multilingual BERT's 120,000, XLM-R's 250,000.
 _MANY_PIECES = 100_000
-# Of fewer pieces, no words of any language are whole: such a vocabulary tells nothing.
+# A vocabulary of fewer pieces has no whole words in any language, so it tells nothing.
 _FEWEST_PIECES = 5_000
 _LETTERS_OF_PIECE = 1.5  # of many languages: a word of fewer letters a piece is spelt out
 _UNSPACED_LETTERS = 1.2  # the same, where words have no spaces between
@@ -66,7 +66,7 @@ class WordCounts:
 
     @property
     def are_enough(self) -> bool:
-        """Whether a text can be judged by so many."""
+        """Whether so many words are enough to judge a text."""
         return self.words + self.further >= FEWEST_WORDS
 
     @property
@@ -96,7 +96,8 @@ class KnownWords:
         self._is_known: dict[str, bool] = {}
 
     def count(self, text: str) -> WordCounts:
-        """The distinct words of a text of more than a letter, and how many of them are known."""
+        """The distinct words of a text that have more than one letter, and how many of them are
+        known."""
         words = {word for word in _WORD.findall(text[:_CHARACTERS]) if len(word) > 1}
         new = [word for word in words if word not in self._is_known]
         if len(self._is_known) + len(new) > _MOST_REMEMBERED:
@@ -152,7 +153,9 @@ class UnknownDocuments:
         return self.documents > 0 or self.are_most
 
     def __str__(self) -> str:
-        """'2 of 40 documents (diary.md, …) are in words that encoder 'minilm' does not know'"""
+        """'2 of the 40 documents that have 20 words or more (diary.md, …) are in words that encoder
+        'minilm' does not know'
+        """
         if self.are_most:
             return f"encoder '{self.encoder}' does not know the words of the documents"
         named = ', '.join(readable_docid(docid) for docid in self.first)
@@ -160,8 +163,8 @@ class UnknownDocuments:
             named += ', …'
         are = 'is' if self.documents == 1 else 'are'
         return (
-            f'{self.documents} of {self.of} documents ({named}) {are} in words that encoder '
-            f"'{self.encoder}' does not know"
+            f'{self.documents} of the {self.of} documents that have {FEWEST_WORDS} words or more '
+            f"({named}) {are} in words that encoder '{self.encoder}' does not know"
         )
 
 
@@ -171,7 +174,7 @@ class WordReport:
     Parameters
     ----------
     encoder : its name
-    tokenizer : as of `KnownWords`
+    tokenizer : as in `KnownWords`
     """
 
     def __init__(self, encoder: str, tokenizer: Tokenizer) -> None:
@@ -200,7 +203,7 @@ class WordReport:
 
     @property
     def unknown(self) -> UnknownDocuments:
-        """What was found so far."""
+        """The counts so far."""
         return UnknownDocuments(
             encoder=self._encoder,
             documents=self._n_unknown,

@@ -1,7 +1,7 @@
 """The files of a collection's folder: a writer removes no other, and refuses links.
 
-A link inside a collection would let a writer remove or overwrite what it leads to. A collection
-that lies on another disk is linked as a whole.
+Through a link inside a collection, a writer could remove or overwrite the link's target. To keep a
+collection on another disk, link the whole folder.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lucene's part of a collection: a folder for each generation, whose segments are hard links.
 
 Lucene never changes a segment that is written. A generation links the segments of the one before,
-and adds and deletes documents in new files. The old folder stays as it is.
+and adds and deletes documents in new files. The old folder does not change.
 """
 
 from __future__ import annotations
@@ -113,14 +113,14 @@ def _contents(
 ) -> Iterator[tuple[str, str]]:
     """The docid and the contents of documents, with words in the form that the settings say.
 
-    Documents of which Lucene gets nothing are left out.
+    Documents without text for Lucene are left out.
 
     Parameters
     ----------
     connection : of the writer
     settings : of the next generation
     tables : that have the texts
-    condition : what else holds for these
+    condition : a further condition for these
     """
     rows = connection.execute(
         f'SELECT docid, title, text FROM {tables} CROSS JOIN documents USING (docno) '
@@ -133,7 +133,8 @@ def _contents(
 
 
 def _make_links(source: Path | None, target: Path) -> Path:
-    """Make a folder of hard links to the files of another; copies where there are no links."""
+    """Make a folder of hard links to the files of another one, or of copies if links are
+    impossible."""
     LUCENE_FORM.remove(target)
     target.mkdir(parents=True)
     files = [] if source is None else sorted(source.iterdir())

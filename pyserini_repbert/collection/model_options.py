@@ -22,7 +22,7 @@ def model_options() -> tuple[str, ...]:
 
 
 def names_model(option: str, model: Any) -> bool:
-    """Whether what is given for one of `model_options` is a further model, or its name."""
+    """Whether the value given for one of `model_options` is a further model or its name."""
     without = (None, NONE, BM25) if option == SPARSE else (None, NONE)
     return model not in without
 

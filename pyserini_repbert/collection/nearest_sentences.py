@@ -1,7 +1,7 @@
 """Why vectors find a passage: its sentence that is nearest to the question, and the words that
 bring it there.
 
-What is encoded for a passage is bounded: at most `MOST_INPUTS` texts, none longer than the passage.
+For a passage, at most `MOST_INPUTS` texts are encoded, none of them longer than the passage.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyserini_repbert.ranking import WordWeight
 
 # Of a passage; of one that has more, neighbours are read together.
 MOST_SENTENCES = 16
-# Of a sentence that are left out in turn; of one that has more, the longest.
+# How many words of a sentence are left out, one after the other; the longest if it has more.
 MOST_WORDS = 16
 MOST_INPUTS = MOST_SENTENCES + MOST_WORDS
 # Words of a sentence; a longer one is read in parts.
@@ -105,8 +105,8 @@ def _with_words(
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """(start, end) of the sentences of a text without white space around them, at most
-    `MOST_SENTENCES`; the whole text where it has none.
+    """(start, end) of a text's sentences without white space around them, at most `MOST_SENTENCES`;
+    of the whole text if it has no sentences.
     """
     ends = {len(text)}
     for positions in boundary_ends(text).values():
@@ -129,7 +129,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _words(sentence: str) -> list[str]:
-    """The different words of a sentence, in order; the longest where they are many."""
+    """The distinct words of a sentence, in order; only the longest if there are many."""
     by_key: dict[str, str] = {}
     for word in _WORD.findall(sentence):
         by_key.setdefault(word.casefold(), word)
@@ -141,7 +141,7 @@ def _words(sentence: str) -> list[str]:
 
 
 def _without(sentence: str, word: str) -> str:
-    """A sentence without a word, wherever it stands."""
+    """A sentence without any occurrence of a word."""
     key = word.casefold()
     return _WORD.sub(
         lambda match: '' if match.group().casefold() == key else match.group(), sentence

@@ -66,6 +66,6 @@ def relevances_of(ranking: Ranking, reranker: Reranker) -> dict[str, float]:
     """What a reranker says of the hits that it read last, from 0 to 1, by docid."""
     head = ranking[: reranker.reads]
     if reranker.score_share is not None:
-        # Mixed with that of the stage before, a score is from 0 to 1 already.
+        # If it is mixed with the previous stage's score, a score is already between 0 and 1.
         return dict(zip(head.docids, head.scores, strict=True))
     return dict(zip(head.docids, map(reranker.relevance, head.scores), strict=True))

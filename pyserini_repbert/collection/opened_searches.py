@@ -45,7 +45,7 @@ class OpenedSearches:
 
     Parameters
     ----------
-    source : the collection's encoders; passages and queries share one where it is open
+    source : the collection's encoders; passages and queries share an encoder that is open
     """
 
     def __init__(self, source: EncoderSource) -> None:
@@ -145,7 +145,7 @@ class OpenedSearches:
 def stored_rerankers(
     learned: Path | None, device: str, opened: Mapping[str, Reranker] | None = None
 ) -> dict[str, Reranker]:
-    """The rerankers to which a person set a collection, by their stages, as NAME@K.
+    """The rerankers that a user set for a collection, by their stages, as NAME@K.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LearnedSearches:
-    """What a collection learns: the search as it is now, and what is offered in its place.
+    """What a collection learns: the present search, and the one offered instead.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class LearnedSearches:
     adaptation : has a query map for each fold of questions, which these did not teach
     store : has the judgments
     seed : draws the folds
-    rerankers : of the search as it is now, by their stages
+    rerankers : of the present search, by their stages
     """
 
     now: CollectionSearcher
@@ -58,7 +58,7 @@ class CollectionPart:
 
     Attributes
     ----------
-    files : what it keeps in a collection's folder: regular expressions, as of `FolderForm`. A
+    files : what it keeps in a collection's folder: regular expressions, as in `FolderForm`. A
         writer refuses a folder with other files, and removes none of these
     """
 
@@ -67,8 +67,8 @@ class CollectionPart:
     def after_publication(self, collection: Collection) -> None:
         """A generation was published, and `collection` reads it; searches may do so already.
 
-        It is called where `Collection` has written, without the writer's lock. An error of this
-        package, or of a file, is logged: what was published stays.
+        It is called where `Collection` has written, without the writer's lock. Errors of this
+        package or of files are logged; what was published stays.
         """
 
     def after_learning(self, folder: Path, device: str) -> None:
@@ -87,15 +87,15 @@ class CollectionPart:
         return MoreLearned()
 
     def describe_learning(self, report: Mapping[str, Any]) -> list[str]:
-        """What `adapt` says of what it has learned, a line each."""
+        """What `adapt` says about what it has learned, one line each."""
         return []
 
     def describe_loss(self, folder: Path) -> list[str]:
-        """What a collection had, and its search as it is set now has not; a line each."""
+        """What a collection had that its present search lacks; one line each."""
         return []
 
     def of_answer(self, searcher: CollectionSearcher, topic: Query, notes: Notes) -> dict[str, Any]:
-        """What it says of a question that was asked from Python: attributes of the answer, by name.
+        """What it says about a question asked from Python: attributes of the answer, by name.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class CollectionPart:
         """Remove files that a collection can do without; the caller holds the writer's lock."""
 
     def after_cleaning(self, folder: Path, shards: Sequence[str]) -> None:
-        """Shards that no generation needs were removed: remove what is of them alone.
+        """Shards that no generation needs were removed: remove what belongs only to them.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class CollectionPart:
         generation : that is copied
         target : the folder of the copy
 
-        Returns what is left out, and why, a line each.
+        Returns what is left out, and why, one line each.
         """
         return []
 

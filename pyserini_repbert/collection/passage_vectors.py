@@ -44,7 +44,7 @@ class PassageVectors:
 
     def __init__(self, generation: Generation) -> None:
         self._generation = generation
-        # The first block decides the first thresholds of a search: it should be a large one.
+        # The first block decides the first thresholds of a search, so it should be large.
         shards = sorted(generation.shards, key=lambda live: -len(live.shard))
         self.shards = [live.shard for live in shards]
         documents = [np.empty(0, np.int32)]
@@ -174,7 +174,7 @@ class PassageVectors:
         return vectors
 
     def values(self, kind: Representation, rows: NDArray[np.int64]) -> list[Any]:
-        """What a further model made of rows, in their order.
+        """A further model's values of rows, in their order.
 
         Raises DamagedFileError if a shard has nothing of it.
         """

@@ -1,8 +1,8 @@
 """Long texts cut into passages by the wordpieces of an encoder's tokenizer.
 
-A text is tokenised once, with the offsets of its wordpieces. A passage ends at a heading, a
-paragraph or a sentence where there is one in its second half, otherwise after a word; the next
-passage repeats its last wordpieces. So no encoder has to cut a passage.
+A text is tokenised once, with the offsets of its wordpieces. A passage ends before a heading, or
+after a paragraph or sentence, if there is one in its second half. Otherwise it ends after a word.
+The next passage repeats its last wordpieces. So no encoder has to cut a passage.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 PASSAGE_TOKENS = 200
 OVERLAP = 40
-# A text, or the rest of one, stays whole where it is at most a quarter longer than a passage:
-# short rests, most of which would be overlap, do not become passages.
+# A text, or its rest, is not cut if it is at most a quarter longer than a passage. Otherwise short
+# rests, which are mostly overlap, would become passages.
 _LONGEST = 5 / 4
 _TITLE_SHARE = 4  # a title takes at most a quarter of what the encoder reads
 _TOKENISED_AT_ONCE = 100_000  # characters, which bound the memory of a long text's wordpieces
@@ -54,7 +54,7 @@ class CutPassage:
 
 @dataclass(frozen=True)
 class _Part:
-    """A part of a text that was tokenised on its own, and the character at which it begins."""
+    """A part of a text that was tokenised separately, and the character at which it begins."""
 
     start: int
     encoding: Encoding
@@ -235,7 +235,7 @@ def check_lengths(tokens: int, overlap: int) -> None:
 
 
 class _PassageRanges:
-    """The passages of a text as (first wordpiece, the one after the last), in order."""
+    """The passages of a text as (first wordpiece, last wordpiece + 1), in order."""
 
     def __init__(
         self,
@@ -293,7 +293,8 @@ def _first_within(positions: NDArray[np.int64], least: int, below: int) -> list[
 class _ItemFinder:
     """Tells whether the next text after a line's end is an item of a list.
 
-    White space is read once, however many lines end in it: positions are asked in ascending order.
+    White space is read only once, however many lines end in it, because positions are asked for in
+    ascending order.
     """
 
     def __init__(self, text: str) -> None:
@@ -339,7 +340,8 @@ def _find_boundaries(
 
 def _begin_words(word_ids: Sequence[int | None]) -> NDArray[np.bool_]:
     """Of each wordpiece, whether it begins a word."""
-    # an added token such as [SEP] in a text is of no word: NaN, which is unlike any number
+    # an added token such as [SEP] in a text does not belong to a word: NaN, which is unlike any
+    # number
     numbers = np.array(word_ids, np.float64)
     begins = np.ones(len(numbers), np.bool_)
     begins[1:] = numbers[1:] != numbers[:-1]

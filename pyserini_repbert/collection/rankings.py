@@ -18,7 +18,8 @@ DENSE_SHARE = 0.6
 
 
 class CollectionRanking(Choice, what='ranking of a collection'):
-    """A ranking without a further model; a `Representation.ranking` has one.
+    """A ranking without a further model; the rankings of further models are
+    `Representation.ranking`.
 
     RESCORED has the best hits of the others, in the order of the scores of a further model that
     rescores.
@@ -115,7 +116,7 @@ def learned_rankings(settings: CollectionSettings, adapted: AdaptedSearch) -> tu
 
 
 def searched_rankings(settings: CollectionSettings, rankings: Sequence[str]) -> set[str]:
-    """The rankings by one model each that are searched where these are asked for."""
+    """The rankings by a single model that are searched if these are asked for."""
     searched = set(rankings)
     if CollectionRanking.RESCORED in searched:
         searched.update(first_rankings(settings))
@@ -137,9 +138,9 @@ def _absence(ranking: str, available: Sequence[str]) -> str:
 def default_fusion(rankings: Sequence[str]) -> FusionSettings:
     """How a collection's rankings are fused unless a user says how.
 
-    Two are interpolated, what each score has above its ranking's background as a share of the best
-    one's (`Normalization.BACKGROUND`), that which is first in `_by_strength` with a weight of
-    `DENSE_SHARE`; more have equal weights.
+    Two rankings are interpolated. Each score is taken above its ranking's background, as a share of
+    the best score, or of the best score by chance (`Normalization.BACKGROUND`). The ranking that is
+    first in `_by_strength` has the weight `DENSE_SHARE`. More than two rankings have equal weights.
     """
     if len(rankings) < 2:
         return FusionSettings()

@@ -32,7 +32,7 @@ class Rename:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A document that is gone or new."""
+    """A document that was deleted or added."""
 
     docid: str
     title: str
@@ -120,9 +120,9 @@ def find_moves(
 ) -> list[Rename]:
     """Where texts went of documents that have other texts with the next generation.
 
-    Two documents may swap their texts, or one may take the text of another, which is gone or
-    has a new text. A document may also become a copy of a judged one: its own text is gone, and
-    its grades were given to that text.
+    Two documents may swap their texts, or one may take the text of another one that was deleted or
+    has a new text. A document may also become a copy of a judged one. Its previous text no longer
+    exists, and neither do the grades given to it.
 
     Parameters
     ----------
@@ -177,14 +177,14 @@ def find_returns(
         if docid != old and docid not in come:
             new_by_old.setdefault(old, docid)
     returns = [Rename(old, new) for old, new in new_by_old.items()]
-    # What had the docid before is another text, and is gone.
+    # The docid's previous text was another one, which no longer exists.
     left = {move.old for move in moves} | set(new_by_old)
     displaced = [docid for docid in new_by_old.values() if docid not in left]
     return returns + _without_successor(displaced)
 
 
 def _without_successor(docids: Sequence[str]) -> list[Rename]:
-    """Documents whose judged texts are gone, though they are there."""
+    """Documents that exist, but no longer have their judged texts."""
     return [Rename(docid, '') for docid in docids]
 
 
@@ -193,7 +193,7 @@ def _gone_versions(
 ) -> dict[str, str]:
     """The docid of each judged version, of documents that the generation before does not have.
 
-    A document that was there keeps its grades, or `find_moves` says where they go.
+    A document that already existed keeps its grades, or `find_moves` says where they go.
     """
     were_live = connection.execute(
         'SELECT docid FROM documents JOIN fields USING (docno) WHERE since < :generation '
@@ -226,7 +226,7 @@ def _read_new_versions(
 
 @dataclass(frozen=True)
 class _Text:
-    """A text of a document, by its digest."""
+    """A document's text, by its digest."""
 
     digest: bytes
     document: _Candidate
@@ -360,7 +360,8 @@ def _read_files(connection: sqlite3.Connection, docnos: Sequence[int]) -> Iterat
 def _digested(rows: sqlite3.Cursor) -> Iterator[tuple[bytes, _Candidate]]:
     """The digest of each text, with its document.
 
-    Of a page that is a heading alone, the title counts. Documents without any words are left out.
+    For a page that is only a heading, the title is compared. Documents without any words are left
+    out.
     """
     for docid, title, text in rows:
         words = text or (title and f'\0{title}')

@@ -1,5 +1,5 @@
-"""Search for documents by what a further model made of their passages: term weights, or vectors
-of tokens.
+"""Search for documents by a further model's values of their passages: term weights, or token
+vectors.
 
 The search is exact: each passage is scored, and documents are ranked by their passages. With a
 scan, some documents may be missed: those with no passage that it finds. The scores of the others
@@ -24,9 +24,11 @@ from pyserini_repbert.collection.scans import CandidateScan, collection_scan
 from pyserini_repbert.data.ordering import rank_by_score
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.extension import Representation
+from pyserini_repbert.index.sample import background_of
 from pyserini_repbert.ranking import (
     NO_HITS,
     NO_WORD,
+    Background,
     Query,
     Ranking,
     Reason,
@@ -185,13 +187,13 @@ class RepresentationSearcher(Searcher):
         best = best_positions(totals, len(totals) if k is None else k)
         docids = np.array(self.generation.docids(docnos[best]), dtype=object)
         ranking = rank_by_score(docids, totals[best], k)
-        return ranking.with_background(self._mean(scores[self._sample]))
+        return ranking.with_background(self._background_of(scores[self._sample]))
 
-    def _mean(self, scores: NDArray[np.float32]) -> float:
+    def _background_of(self, scores: NDArray[np.float32]) -> Background:
         """`Ranking.background`, by the scores of the sample of passages."""
         if not self.kind.work.scores_all:
             return NO_WORD
-        return float(scores.mean(dtype=np.float64)) if len(scores) else 0.0
+        return background_of(scores, int(np.count_nonzero(self._counted)))
 
     def _of_candidates(self, scan: CandidateScan, query: Any, k: int) -> Ranking:
         """The ranking of the documents that a scan finds, k deep."""
@@ -216,9 +218,9 @@ class RepresentationSearcher(Searcher):
         ranking = rank_by_score(docids, scored.totals[best], k)
         return ranking.with_background(self.background(query))
 
-    def background(self, query: Any) -> float:
+    def background(self, query: Any) -> Background:
         """`Ranking.background` of a query that finds something."""
-        return self._mean(self._scores_of(query, self._sample))
+        return self._background_of(self._scores_of(query, self._sample))
 
     def identity(self) -> Mapping[str, Any]:
         identity = super().identity()
@@ -257,7 +259,7 @@ class RepresentationSearcher(Searcher):
     def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
         """What made the score of each document's best passage, by docid.
 
-        A document of which there is nothing to say has none.
+        A document without a reason is left out.
         """
         (asked,) = self.queries_of([query])
         if asked is None:

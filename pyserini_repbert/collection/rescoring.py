@@ -24,8 +24,8 @@ RESCORED_HITS = 1000
 class RescoredSearcher(Searcher, recorded_as='RescoredSearcher'):
     """Searches a collection by its first rankings, and scores the best documents again.
 
-    `RESCORED_HITS` are scored. The other documents stay below them, in their order: further ones,
-    and those without a passage that can be scored.
+    `RESCORED_HITS` are scored. All other documents follow in their order: further ones, and those
+    without a passage that can be scored.
 
     Parameters
     ----------

@@ -193,13 +193,20 @@ class StagedRows:
         self._insert('fields', *version)
 
     def write_field_values(self, docno: int, fields: Mapping[str, Any]) -> None:
-        """Write the values by which filters find a document."""
+        """Write the values by which filters find a document, unless they are stored already."""
+        values = typed_values(fields, self._forms)
+        stored = self.connection.execute(
+            f'SELECT field, type, value FROM field_values WHERE docno = ? AND until = {FOREVER}',
+            [docno],
+        )
+        if set(stored) == set(values):
+            return
         self.end('field_values', docno)
-        for name, kind, value in typed_values(fields, self._forms):
+        for name, kind, value in values:
             self._insert('field_values', name, kind, value, docno, self.generation, FOREVER)
 
     def write_origin(self, docno: int, document: Document) -> None:
-        """Write where a document stands in its source."""
+        """Write a document's location in its source."""
         self.end('origins', docno)
         origin = document.origin
         if origin is not None:

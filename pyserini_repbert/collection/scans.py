@@ -37,7 +37,8 @@ class PassageScan(OpenScan, Protocol):
 
 
 class CandidateScan(OpenScan, Protocol):
-    """A scan of what a further model made of a generation's passages: several vectors of each."""
+    """A scan of a further model's values of a generation's passages: several vectors per
+    passage."""
 
     def candidates(self, query: Any, k: int, allowed: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Passages among which the k best may be, int64 (m,).
@@ -51,7 +52,7 @@ class CandidateScan(OpenScan, Protocol):
 
 
 class CollectionScan(VectorScan):
-    """A way to find the best passages of a collection. What it raises is as of `VectorScan`."""
+    """A way to find the best passages of a collection. Raises as `VectorScan`."""
 
     @abstractmethod
     def of_passages(
@@ -70,7 +71,7 @@ class CollectionScan(VectorScan):
     def of_representation(
         self, generation: Generation, kind: Representation, passages: PassageVectors
     ) -> CandidateScan:
-        """The scan of what a further model made of passages.
+        """The scan of a further model's values of passages.
 
         Parameters
         ----------

@@ -88,7 +88,7 @@ class SearchedRankings:
         weights = fusion.weights_for(len(names))
         weight_of = dict(zip(self.names, weights, strict=True))
         values['normalize'] = str(fusion.normalize)
-        # 1 - .9 is no .1.
+        # 1 - .9 is not exactly .1.
         values['weights'] = [round(weight_of[name], _WEIGHT_DIGITS) for name in names]
         return {'rankings': names, **values}
 

@@ -125,9 +125,9 @@ def learned_settings(
 class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     """Searches the documents of a collection's generation by all its rankings.
 
-    A hit's `excerpts` are the passages that fit the query best by their vectors, whichever ranking
-    found it. The search of passages, and with it PyTorch, is opened when it is first asked for:
-    BM25 alone does not need it, unless a hit has several passages.
+    A hit's `excerpts` are the passages that fit the query best by their vectors, no matter which
+    ranking found the hit. The search of passages, and with it PyTorch, is opened when it is first
+    asked for: BM25 alone does not need it, unless a hit has several passages.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     open_encoder : opens the collection's encoder, for queries
     settings : what is searched, and how
     device : where vectors are multiplied
-    further_encoders : opens the encoders of further models where their rankings are asked for
+    further_encoders : opens the encoders of further models when their rankings are asked for
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
     """
 
     has_excerpts = True
-    # A few hits of Lucene take less than a thread of their own.
+    # Getting a few hits from Lucene takes less time than starting a thread.
     _searches_in_turn = True
     # Whether questions are searched, or documents (`by_documents`).
     _has_questions = True
@@ -168,7 +168,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         self._scans_dense = bool(dense_scan)
         self.searched = searched
 
-        # Without this searcher in it, which would never end by itself.
+        # Without a reference to this searcher, which would otherwise never be freed.
         def open_dense() -> DenseDocumentSearcher:
             from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
 
@@ -180,7 +180,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
 
         # Copies of this searcher share it.
         self._dense = OpenedOnce(open_dense)
-        # As they are among all documents.
+        # Their scores among all documents.
         self._all_parts = tuple(self.ranking(ranking) for ranking in rankings)
         super().__init__(self._all_parts, settings.fusion or default_fusion(rankings))
         self.name = generation.folder.name
@@ -309,7 +309,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
         )
 
     def warnings(self, query: str) -> list[str]:
-        """As in `Ranker`; of a filter that no document matches, that alone."""
+        """As in `Ranker`; if no document matches the filter, only that."""
         return self.filter.warnings(self.generation) or super().warnings(query)
 
     def holds(self, docid: str) -> bool:
@@ -386,7 +386,7 @@ def open_collection_encoder(
     name : catalog name or checkpoint folder; default: the one that the collection names
     device : where it runs
     precision, max_length : as in `RepBertQueryEncoder`
-    open_encoder : of passages, if it is open: where it is of the same model, both share it
+    open_encoder : of passages, if it is open; it is shared if it has the same model
     """
     from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder, stored_name
 

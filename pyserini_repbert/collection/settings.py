@@ -97,8 +97,8 @@ class EncoderSource:
     Attributes
     ----------
     further : opens the further model of each representation
-    query_encoder : the collection's encoder of queries, if it is open: where it is of the same
-        model, both share it
+    query_encoder : the collection's encoder of queries, if it is open; it is shared if it has the
+        same model
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class EncoderSource:
     @cached_property
     def opened(self) -> TextDocumentEncoder:
         """The encoder, after `complete`; its vectors are as long as the collection's."""
-        # What is not encoded needs no PyTorch.
+        # PyTorch is needed only to encode.
         from pyserini_repbert.encode.text_encoder import truncated_as
         from pyserini_repbert.systems.encoders import document_encoder, stored_name
 
@@ -317,7 +317,7 @@ _CUTTING_PARTS = (*_MODEL_PARTS, 'dtype', 'passage_tokens', 'overlap')
 
 @dataclass(frozen=True)
 class WantedSettings:
-    """What a user asks for; None is what the collection has, or the default of a new one.
+    """What a user asks for; None means the collection's setting, or the default for a new one.
 
     A new collection has its words united, as has one that a user rebuilds. `models` names further
     models, or none, by `Representation.option`: 'sparse' may be 'bm25', 'none', or a model's name.
@@ -440,7 +440,7 @@ def choose_settings(
     rebuild : let the user's settings replace the stored ones
     default_language : of a new collection
 
-    Raises MismatchError if both differ and nothing is to be rebuilt.
+    Raises MismatchError if both differ and the collection is not to be rebuilt.
     """
     if stored is None:
         settings = _new_settings(wanted, source, default_language)

@@ -69,7 +69,7 @@ class PassageShardRecord:
     rows: Count
     dimension: Count
     files: dict[Annotated[str, StringConstraints(pattern=rf'^{_ARRAY_FILE}\z')], Sha256]
-    dtype: VectorDtype = 'float32'  # of the vectors; left out where it is float32
+    dtype: VectorDtype = 'float32'  # of the vectors; left out if it is float32
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,9 @@ class PassageShard:
 
     @cached_property
     def part(self) -> IndexPart:
-        """The vectors as a part of an index: generations that share the shard share what is
-        computed of it.
+        """The vectors as a part of an index.
+
+        Generations that share the shard also share what is computed from it.
         """
         return IndexPart(ArrayVectors(self.vectors))
 
@@ -159,8 +160,9 @@ class PassageShard:
         return None if record is None else str(record.model)
 
     def rows_of(self, kind: Representation) -> Rows:
-        """What a further model made of each row, mapped: generations that share the shard share
-        what is computed of it.
+        """A further model's values of each row, mapped.
+
+        Generations that share the shard also share what is computed from it.
 
         Raises DamagedFileError if there is nothing.
         """
@@ -259,7 +261,7 @@ def write_shard(
     Parameters
     ----------
     parent : of the shards
-    rows : what it holds
+    rows : the rows that it holds
     generation : that it is written for
     dtype : the type in which vectors are stored
 
@@ -371,7 +373,7 @@ def _read_record(folder: Path) -> _ShardRecord:
 
 
 def _parse_record(content: bytes) -> _ShardRecord:
-    """Raises ValueError for what is not a record of a shard."""
+    """Raises ValueError for anything but a shard's record."""
     values = parse_json(content.decode())
     if not isinstance(values, dict):
         raise ValueError('no object')

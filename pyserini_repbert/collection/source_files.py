@@ -1,4 +1,4 @@
-"""The files of a source as its last sync read them, so that the next one opens what has changed.
+"""The files of a source as its last sync read them, so that the next sync opens only changed ones.
 
 They are written in the transaction that ends a sync: a killed one leaves the records of the sync
 before.

@@ -1,8 +1,7 @@
-"""Links from documents to where they come from: an address of the web, or a file of this machine.
+"""Links from documents to their origins: web addresses, or files on this machine.
 
-A source may have a template of the addresses of its files. Without one, the files of a folder of
-this machine have addresses of `file:`. What a document itself says, in its field `url`, comes
-first.
+A source may have a template of the addresses of its files. Without one, the files of a folder on
+this machine get `file:` addresses. What a document itself says, in its field `url`, comes first.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _PATH = '{path}'
 _ANCHOR = '{anchor}'
 _PLACEHOLDER = re.compile(r'\{[^{}]*\}?|\}')
 _CONTROL = re.compile(r'[\x00-\x1f\x7f]')
-# Of an address, besides letters and digits; what is percent-encoded already stays.
+# The characters of an address besides letters and digits; percent-encoded ones do not change.
 _OF_ADDRESSES = "%:/?#[]@!$&'()*+,;="
 _LONGEST = 2_000
 _SHOWN = 200
@@ -33,8 +32,8 @@ class LinkTemplate:
 
     Attributes
     ----------
-    text : an address in which `{path}` stands for the path of a file in its source, and `{anchor}`
-        for the last heading above a passage
+    text : an address in which `{path}` means the path of a file in its source, and `{anchor}` the
+        last heading above a passage
     """
 
     text: str
@@ -43,7 +42,7 @@ class LinkTemplate:
     def parsed(cls, text: str) -> LinkTemplate:
         """The template that a user gives, or a prefix, which a file's path and an anchor follow.
 
-        Raises InputError for what is not an address of http, https or file.
+        Raises InputError for anything but an http, https or file address.
         """
         problem = _template_problem(text)
         if problem:
@@ -63,7 +62,7 @@ class LinkTemplate:
         Parameters
         ----------
         name : of the source: a path, or another name
-        link : what a user gave for it, as `parsed` takes it; '' for nothing
+        link : the value that a user gave, as `parsed` takes it; '' for nothing
         """
         return cls.parsed(link) if link else cls.of_local_files(name)
 
@@ -104,7 +103,7 @@ def _template_problem(text: str) -> str:
             return f'{placeholder[:_SHOWN]} is unknown, only {_PATH} and {_ANCHOR} are replaced'
     plain = text.replace(_PATH, 'path').replace(_ANCHOR, 'anchor')
     if text.startswith(_LOCAL):
-        # What is wrong within the path would be wrong with one of the web.
+        # An error within the path would also be an error in a web address.
         plain = plain.replace(_LOCAL, 'https://localhost/', 1)
     if address_problem(plain):
         return 'expected https://, http:// or file:///, white space and what is beyond ASCII as %XX'

@@ -37,10 +37,10 @@ GIVEN = 'python'  # the source of documents that were synced from Python
 # pictures; 5: what looks like a mark and is none, all parts of mail, cells of Excel as written;
 # 6: all cells of Word's tables, and tables within them; 7: all texts of mail, LaTeX without
 # its marks, PDF in the order of its columns, what a browser shows of HTML; 8: titles of rows, all
-# words of EPUB; 9: the sender of mail in its title, and the days that files state; 10: the year
-# of a path in the title.
+# words of EPUB; 9: the sender of mail in its title, and the days that files state; 10: rows of
+# workbooks, text that Word hides by a style it extends, the year of a path in the title.
 READERS = 10
-# Stands between the format of a source and the version of the readers.
+# The separator between the format of a source and the version of the readers.
 _VERSION = ';'
 # What the rows of a source are in, which its removal deletes; `sources` is among them.
 _TABLES = (
@@ -80,7 +80,7 @@ class SyncReport:
 
     @classmethod
     def parsed(cls, text: str) -> SyncReport:
-        """The report that a collection stores. Raises ValueError for what is none."""
+        """The report that a collection stores. Raises ValueError for anything else."""
         try:
             unread, files = json.loads(text)
             return cls(str(unread), tuple((str(path), str(reason)) for path, reason in files))
@@ -106,7 +106,7 @@ class DocumentSource:
     reading : how its files are read (`Corpus.reading`)
     link : the prefix or the template of its files' addresses; '' if it has none
     readers : the version of the readers that read it last; 0 before the first sync
-    report : what its last sync says; None: what is stored stays
+    report : what its last sync says; None: the stored value does not change
     """
 
     number: int
@@ -170,7 +170,8 @@ class Sources:
         return DocumentSource(self._new_number(), name)
 
     def _new_number(self) -> int:
-        """A number that no source has, nor a removed one whose documents a reader may still see."""
+        """A number that no source has, not even a removed one whose documents a reader may still
+        see."""
         (number,) = self._connection.execute(
             'SELECT MAX(COALESCE((SELECT MAX(source) FROM sources), 0), COALESCE('
             f'(SELECT MAX(source) FROM fields WHERE until < {FOREVER}), 0))'
@@ -244,7 +245,7 @@ class Sources:
         return replace(source, path=path)
 
     def _same_place(self, name: str) -> str:
-        """The source that lies at a path under another name, as where a disk is mounted twice."""
+        """The source with another name at a path, for example if a disk is mounted twice."""
         rows = self._connection.execute('SELECT name FROM sources ORDER BY source')
         names = [other for (other,) in rows]
         if name in names:
@@ -262,7 +263,7 @@ class Sources:
         Parameters
         ----------
         source : with the prefix that it has
-        prefix : None: that which it has
+        prefix : None: the one that it has
         replaces : whether another prefix replaces the one of the stored documents
 
         Raises InputError for a prefix with which no docid begins, and MismatchError for another one

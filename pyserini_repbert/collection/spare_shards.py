@@ -1,8 +1,8 @@
-"""Shards that keep what is encoded until there is enough for a shard of the collection.
+"""Shards that keep encoded passages until there are enough for a shard of the collection.
 
-A slow encoder takes minutes for one. What it has encoded is written at the latest every ten
-seconds, so that an interrupted command loses no more. No row of the collection names these shards;
-the next writer finds the vectors in them, as in all shards that were left (`VectorSource`).
+A slow encoder takes minutes for such a shard. Its results are written at least every ten seconds,
+so an interrupted command loses no more than that. No row of the collection names these shards; the
+next writer finds the vectors in them, as in all shards that were left (`VectorSource`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Encoded:
 
 
 class SpareShards:
-    """Keeps what is encoded while a shard of the collection is being made.
+    """Keeps encoded passages while a shard of the collection is being made.
 
     Parameters
     ----------
@@ -78,11 +78,11 @@ class SpareShards:
             self._since = self._last
 
     def add(self, digest: bytes, encoded: Encoded) -> None:
-        """Take what was encoded, by the digest of its input; `keep` may write it."""
+        """Take encoded values, by the digests of their inputs; `keep` may write it."""
         self._pending[digest] = encoded
 
     def keep(self) -> None:
-        """Write what was added, if it could not wait until as much again is encoded."""
+        """Write what was added, if it cannot wait until the same amount again is encoded."""
         now = clock()
         next_time = now + (now - self._last)
         self._last = now
@@ -98,7 +98,7 @@ class SpareShards:
         self._since = now
 
     def remove(self, but: str) -> None:
-        """Remove the shards that were written: the collection has what they keep.
+        """Remove the shards that were written, because the collection now has their content.
 
         `but` is the name of the collection's shard.
         """

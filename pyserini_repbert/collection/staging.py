@@ -35,12 +35,13 @@ from pyserini_repbert.collection.stored_values import (
 )
 from pyserini_repbert.collection.vectors import VectorSource
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.file_types import is_table
+from pyserini_repbert.data.file_types import is_table, is_workbook
 from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.sqlite_files import transaction
 
-# What is held in memory until it is written. Spare shards keep what is encoded of it meanwhile.
+# The most that is held in memory until it is written. Spare shards keep the encoded part of it
+# meanwhile.
 _PASSAGES_AT_ONCE = 1024
 _DOCUMENTS_AT_ONCE = 2048
 _CHARACTERS_AT_ONCE = 8_000_000
@@ -87,7 +88,7 @@ class _Pending:
 
     @property
     def is_origin_new(self) -> bool:
-        """Whether the document stands elsewhere in its source than before."""
+        """Whether the document's location in its source has changed."""
         before = None if self.known is None else self.known.origin_digest
         return before != self.origin_digest
 
@@ -100,7 +101,7 @@ class _Pending:
 
 @dataclass
 class NewRows:
-    """Rows of a shard to be written, and the inputs of which their vectors are made."""
+    """Rows of a shard to be written, and the inputs from which their vectors are made."""
 
     documents: list[int] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
@@ -127,7 +128,10 @@ def _heading_starts(document: Document) -> list[int]:
 
 def _is_row(document: Document) -> bool:
     """Whether a document is a row of a table."""
-    return document.origin is not None and is_table(document.origin.file)
+    origin = document.origin
+    if origin is None:
+        return False
+    return is_table(origin.file) or (is_workbook(origin.file) and origin.row > 0)
 
 
 class Staging:
@@ -330,7 +334,7 @@ class Staging:
                 self.flush()
 
     def flush(self) -> None:
-        """Encode and write what was given so far: the shard first, then its rows."""
+        """Encode and write the documents given so far: first the shard, then its rows."""
         if not self._pending:
             return
         pending = self._pending

@@ -77,7 +77,7 @@ def source_states(generation: Generation) -> list[SourceStatus]:
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A further model of a collection: what it is, its name, and the bytes that a passage takes."""
+    """A further model of a collection: its kind, its name, and the bytes that a passage takes."""
 
     what: str
     encoder: str
@@ -85,9 +85,9 @@ class StoredModel:
 
 
 def stored_models(generation: Generation) -> list[StoredModel]:
-    """The further models of a collection, with what they take on the disk.
+    """The further models of a collection, with the disk space that they take.
 
-    Raises DamagedFileError if a shard lacks what they made.
+    Raises DamagedFileError if a shard lacks their values.
     """
     models = []
     for kind, model in generation.settings.further_models.items():

@@ -34,7 +34,7 @@ ALIVE = 'since <= :generation AND until > :generation'
 ADVICE = 'restore it from a copy, or build the collection again'
 _WAIT = 60  # seconds for another connection's lock
 _CACHE = -64_000  # negative: in kB
-# Anserini refuses contents of these characters alone: what Java's `trim` removes.
+# Anserini refuses contents of only these characters, which Java's `trim` removes.
 _BLANK = ''.join(map(chr, range(33)))
 _OCTAL = re.compile(r'\\([0-7]{3})')
 # File systems over a network, on which WAL's shared memory does not work.
@@ -223,7 +223,7 @@ def open_for_writing(folder: Path, is_new: bool = True) -> sqlite3.Connection:
     Parameters
     ----------
     folder : of the collection
-    is_new : make the file where there is none
+    is_new : create the file if there is none
     """
     path = folder / STORE
     mode = 'rwc' if is_new else 'rw'
@@ -327,7 +327,7 @@ def sqlite_errors(path: Path) -> AbstractContextManager[None]:
 
 
 def is_on_network(folder: Path) -> bool:
-    """Whether a folder lies on a file system over a network, as far as Linux says."""
+    """Whether a folder is on a network file system, as far as Linux says."""
     mounts = Path('/proc/self/mountinfo')
     if not mounts.is_file():
         return False

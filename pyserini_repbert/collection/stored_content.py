@@ -1,4 +1,4 @@
-"""Whether the rows of a collection's documents are what was written.
+"""Whether the rows of a collection's documents are still as they were written.
 
 Texts, fields, the values that filters compare, and the inputs of passages are compared with their
 digests, or with what the writer makes of them, document after document: the memory that this takes
@@ -49,7 +49,7 @@ _Row = tuple[Any, ...]
 
 
 def content_differences(generation: Generation) -> Iterator[str]:
-    """What a generation has of documents that is not what was written, a line each."""
+    """The documents of a generation that differ from what was written, one line each."""
     path = generation.folder / STORE
     key = generation.settings.model_key()
     with contextlib.closing(open_for_reading(generation.folder)) as connection:
@@ -92,7 +92,7 @@ class _StoredDocument:
     rows: dict[str, list[_Row]] = field(default_factory=lambda: {table: [] for table in _QUERIES})
 
     def differences(self, key: bytes, forms: WordForms) -> Iterator[str]:
-        """What is not as it was written.
+        """What differs from what was written.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ def _passage_differences(
 
 
 class _InputTitle:
-    """A document's title, as it stands in front of its passages: a long one is shortened there.
+    """A document's title as it is put in front of its passages: a long one is shortened.
 
     Only the tokenizer knows where; here, the digest of an input tells.
 

@@ -19,13 +19,14 @@ _DATE = re.compile(
 )
 _DAY_AND_SPACE = re.compile(r'\A(\d{4}-\d{2}-\d{2}) ')
 _WHOLE_NUMBER = re.compile(r'[+-]?[0-9]{1,20}')
-# The greatest character: what begins with a text lies between it and it followed by this one.
+# The greatest character. Values with a prefix are between the prefix and the prefix followed by
+# this character.
 LAST_SIGN = '\U0010ffff'
 # What a value of a field can be.
 VALUE_TYPES = ('text', 'date', 'number')
-# A part of a person's name or address: filters find it, and it is no value of its own.
+# A part of a person's name or address. Filters find it, but it is not a separate value.
 WORD = 'word'
-# Fields of mail, whose texts are people also where they have no address.
+# Fields of mail whose values are people even without an address.
 _PEOPLE = ('from', 'to', 'cc')
 _LONGEST_NAME = 100  # characters
 _AROUND_WORDS = '.,;:"\'()[]'
@@ -62,7 +63,7 @@ def fields_fit(fields: object, digest: object) -> bool:
 
 
 def origin_digest(origin: Origin | None) -> bytes | None:
-    """A digest of where a document stands in its source; None if that is not known."""
+    """A digest of a document's location in its source; None if that is not known."""
     return None if origin is None else _digest(f'{origin.file}\0{origin.rendered()}')
 
 
@@ -74,7 +75,7 @@ def origin_fits(file: object, outline: object, digest: object) -> bool:
 
 
 def input_digest(text: str, key: bytes) -> bytes:
-    """A digest of what an encoder reads of a passage; `key` stands for the model."""
+    """A digest of what an encoder reads of a passage; `key` identifies the model."""
     return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES, key=key).digest()
 
 
@@ -96,12 +97,15 @@ def typed_values(fields: Mapping[str, Any], forms: WordForms = WordForms.WRITTEN
 
 
 def stored_text(text: str, forms: WordForms) -> str:
-    """A text as filters compare it: casefolded, in the form that a collection has."""
+    """Text as filters compare it: casefolded, in the collection's form."""
     return unite_value(text) if forms is WordForms.UNITED else text.casefold()
 
 
 def _united(value: Any) -> Any:
-    """A value with its texts in one form; of names that become one, all values are kept."""
+    """A value with its texts in one form.
+
+    If two names become equal, the values of both are kept.
+    """
     if isinstance(value, str):
         return unite(value)
     if isinstance(value, list):
@@ -140,7 +144,8 @@ def _values_of(name: str, value: Any, forms: WordForms) -> Iterator[_Typed]:
 def _words_of_person(field: str, text: str) -> list[str]:
     """The parts of a person's name and address by which a filter finds them.
 
-    Empty for a text that is no person: it has no address, and its field is not one of mail.
+    Empty for text that does not name a person: it has no address, and its field is not a mail
+    field.
     """
     name, _, address = text.removesuffix('>').rpartition('<')
     if not text.endswith('>'):

@@ -58,8 +58,8 @@ class Changes:
     main_content: bool | None = field(default=None, kw_only=True)
     # The encodings of files that are not in Unicode.
     encodings: Mapping[Path, str] = field(default_factory=dict, compare=False)
-    # Which of the documents that were cut have words that the encoder does not know; None where
-    # none was cut, and where it knows all.
+    # Which of the documents that were cut have words that the encoder does not know; None if no
+    # text was cut, and if it knows all words.
     unknown: UnknownDocuments | None = field(default=None, kw_only=True, compare=False)
 
     @property
@@ -124,9 +124,9 @@ def sync_documents(
     merge : merge Lucene's segments, so that no deleted document counts
     on_progress : called with the number of documents read since the last call
 
-    Raises InputError if more than half would be deleted, and for a new source whose files have
-    no document, and SourceConflictError for a document of another source. Nothing is published
-    then, nor where the documents cannot be read.
+    Raises InputError if more than half would be deleted, and for a new source whose files have no
+    document, and SourceConflictError for a document of another source. Nothing is published then,
+    or if the documents cannot be read.
     """
     is_new = not writer.sources.find(source.name).is_known
     seen = _SeenNumbers()
@@ -167,7 +167,7 @@ def sync_documents(
 
 @dataclass(frozen=True)
 class _Loss:
-    """How much of a source is gone.
+    """How much of a source is missing.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ def _common_place(docids: Sequence[str]) -> str:
 
 
 def _with_reading(changes: Changes, corpus: Corpus) -> Changes:
-    """Changes with what is to be said of how the corpus was read."""
+    """Changes, with notes on how the corpus was read."""
     return replace(
         changes, skipped=corpus.skipped, unread=corpus.unread, encodings=corpus.encodings
     )
@@ -255,7 +255,7 @@ def _check_not_empty(corpus: Corpus, counts: WrittenCounts) -> None:
 
 
 def _finish(writer: Writer, counts: WrittenCounts, deleted: int, merge: bool) -> Changes:
-    """Publish what was written, and say what that was.
+    """Publish what was written, and return the changes.
 
     Parameters
     ----------
@@ -379,7 +379,7 @@ def _keep_unchanged(
 
 
 def _check_owners(writer: Writer, corpus: Corpus, source: DocumentSource) -> None:
-    """Read the docids of a corpus first, where one may belong to another source.
+    """Read the docids of a corpus first, if one may belong to another source.
 
     Encoding takes longer than reading. Of a source that was synced before, few documents are new,
     and each is checked before it is encoded.

@@ -25,7 +25,8 @@ class VectorSource:
     """Gives vectors of inputs, and what further models make of them, and encodes only what no shard
     has.
 
-    Shards that an interrupted command left behind count, too: what they hold is not encoded again.
+    The values in shards that an interrupted command left behind are used, too, and not encoded
+    again.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ class VectorSource:
     connection : of its writer
     encoder : makes what no shard has
     dimension : of the vectors
-    spare : keeps what is encoded
+    spare : keeps encoded values
     others : further folders of shards, in which vectors may be
     """
 
@@ -77,9 +78,9 @@ class VectorSource:
         inputs: Mapping[bytes, str],
         encoded: Mapping[bytes, Encoded],
     ) -> dict[bytes, Encoded]:
-        """What is encoded of inputs, with the values of a further model, by the inputs' digests.
+        """The encoded values of inputs, with the values of a further model, by the inputs' digests.
 
-        `encoded` is what is known of them.
+        `encoded` has the known values.
         """
         completed: dict[bytes, Encoded] = {}
         digests = list(inputs)
@@ -155,7 +156,7 @@ class VectorSource:
                 self._add_spare_vectors(name)
 
     def _add_spare_vectors(self, name: str) -> None:
-        """List the vectors of a shard; what is not whole is encoded again."""
+        """List the vectors of a shard. Incomplete ones are encoded again."""
         try:
             shard = self.shard(name)
             shard.verify()

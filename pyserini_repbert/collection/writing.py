@@ -1,8 +1,8 @@
 """The one writer of a collection: it stages the next generation, and publishes it.
 
 Files are on the disk before the transaction that publishes them. Old files are removed after it. A
-killed writer leaves the published generation as it was. The next writer takes back what was staged,
-and finds the encoded vectors in the shards that were left.
+killed writer leaves the published generation as it was. The next writer undoes what was staged, and
+finds the encoded vectors in the shards left behind.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ class Writer:
 
     Parameters
     ----------
-    folder : the collection's; made where it is not there
+    folder : the collection's; created if it does not exist
     source : opens the encoder, if anything has to be encoded
     wanted : the settings that the user names
     rebuild : redo what depends on settings that the user changes
-    expected : the collection that it has to be, which is not made then; None: any
+    expected : the collection that the folder must hold, so none is created; None: any
     spare : folders of shards beside the collection's, in which vectors may be
     defaults : what a new collection has where the user names nothing
 
@@ -94,8 +94,7 @@ class Writer:
     renames : documents that only get another docid with the next generation; judgments follow
 
     Raises BusyError if another process writes the collection, MismatchError for settings that
-    differ from the collection's, LostCollectionError if the collection is not that which is
-    expected.
+    differ from the collection's, and LostCollectionError if the collection is not the expected one.
     """
 
     def __init__(
@@ -219,7 +218,7 @@ class Writer:
     def finish(self, merge: bool = False, compact: bool = False) -> GenerationManifest:
         """Publish what is staged as the next generation; returns the newest generation.
 
-        Where nothing has changed, the generation stays as it is.
+        If nothing has changed, no generation is published.
 
         Parameters
         ----------
@@ -288,7 +287,7 @@ class Writer:
         )
 
     def _count_documents(self) -> int:
-        """How many documents the next generation has: those before, and what is staged."""
+        """How many documents the next generation has, with the staged changes."""
         if self.published is None:
             rows = self.connection.execute(f'SELECT COUNT(*) FROM fields WHERE until = {FOREVER}')
             return int(rows.fetchone()[0])
@@ -353,8 +352,8 @@ class Writer:
         return moves
 
     def _rename_judged(self) -> None:
-        """Let judgments follow the texts that have other docids in the published generation, and
-        remember the text of documents that are gone.
+        """Move judgments to the new docids of their texts in the published generation, and remember
+        the texts of deleted documents.
         """
         renamed = dict(self.connection.execute('SELECT old, new FROM renamed').fetchall())
         are_judged = has_judgments(self.folder)
@@ -382,7 +381,7 @@ class Writer:
             )
 
     def _remember_versions(self) -> None:
-        """Remember which text was judged, of documents that are gone."""
+        """Remember which text was judged, for deleted documents."""
         store = judgments_of(self.folder)
         unknown = store.docids_without_version()
         if unknown:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import sys
 
 # Objects that are made before Python looks for cycles among the newest.
@@ -21,6 +22,8 @@ def start(name: str, module: str = '') -> None:
     # An import makes many objects that stay: with Python's own threshold, looking for cycles among
     # them takes a tenth of the time in which a search starts.
     gc.set_threshold(_ALLOCATIONS)
+    # pydantic looks for plugins of its own in all installed packages, which takes 5 ms.
+    os.environ.setdefault('PYDANTIC_DISABLE_PLUGINS', '__all__')
     # Else Python looks for cycles in all that PyTorch has made before it ends, for half a second.
     atexit.register(gc.freeze)
     try:

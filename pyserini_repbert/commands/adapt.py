@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands import command
+from pyserini_repbert.commands import command, outputs
 from pyserini_repbert.commands.flags import add_flags, record_output
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import add_flags_of, parts_of
@@ -47,7 +47,7 @@ def make_parser() -> argparse.ArgumentParser:
         '--qrels',
         help='judgments: a file or a name; at least 20 different topics need a relevant passage',
     )
-    add('--output', metavar='FOLDER', help='the folder to write')
+    add('--output', type=outputs.OutputPath, metavar='FOLDER', help='the folder to write')
     add('--keep', action='store_true', help='write --output even if the gain may be noise')
     add(
         '--seed',
@@ -86,7 +86,7 @@ class _LearningSearch:
     spec : what is searched
     dense, sparse : its rankings
     reranker : of its best hits; None without one
-    now : the search as it is now
+    now : the present search
     recorded : its models and indexes
     """
 
@@ -170,7 +170,7 @@ def _write_learned(
     adaptation: Adaptation,
     estimate: Estimate,
 ) -> None:
-    """Write what was learned, unless a sparse ranking alone is best.
+    """Write what was learned, unless a single sparse ranking is best.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def _stored_rankings(
 
 
 def print_means(means: Mapping[str, float], now: str) -> None:
-    """Print the mean of each way of searching, with a mark at the search as it is now."""
+    """Print the mean of each way of searching, with a mark at the present search."""
     labels = {name: f'{name} (now)' if name == now else name for name in means}
     width = max(map(len, labels.values()))
     for name, value in means.items():
@@ -263,7 +263,7 @@ def _spec_of(options: argparse.Namespace) -> PipelineSpec:
         if name in PipelineSpec.model_fields:
             values[name] = value
     values['stages'] = [options.rerank] if options.rerank else []
-    # What is learned does not depend on what was learned before.
+    # Learning does not depend on what was learned before.
     values['adapted'] = NO_ADAPTATION
     return PipelineSpec.of(values)
 
@@ -278,7 +278,7 @@ def _print_estimate(adaptation: Adaptation, estimate: Estimate, names: Sequence[
     """Print the means of all rankings, what was learned, and the gain; `names` are of the fused."""
     texts = '' if estimate.texts == estimate.topics else f' of {estimate.texts} different texts'
     print(f'nDCG@10 on {estimate.topics} topics{texts}, cross-validated:')
-    values_of = adaptation.untuned | adaptation.steps
+    values_of = adaptation.untuned.values | adaptation.steps
     means = {name: float(values.mean()) for name, values in values_of.items()}
     print_means(means, estimate.now)
     if len(names) > 1:

@@ -60,7 +60,7 @@ def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = N
     """Run a command and return its exit status.
 
     An error of this package, of a file, of a limit of the system or of a broken installation
-    becomes one line on stderr and status 2; Ctrl-C gives status 130. What is printed is safe for a
+    becomes one line on stderr and status 2; Ctrl-C gives status 130. Printed text is safe for a
     terminal.
     """
     _prepare_streams()
@@ -121,7 +121,7 @@ def _prepare_process() -> None:
 def error_message(error: Exception) -> str:
     """What to tell the user; '' for an unexpected error.
 
-    A limit of the system explains what it has caused.
+    An error is explained by the system's limit that caused it.
     """
     for cause in _causes(error):
         limit = exhausted(cause)
@@ -163,8 +163,8 @@ def _flag(parameter: str) -> str:
 def left_work(output: str | None) -> bool:
     """Whether a stopped command left a begun index, reranked batches or a training's state.
 
-    `encode`, `rerank` and `train` know these names. Nothing is imported for them here: an
-    import may be what was interrupted.
+    `encode`, `rerank` and `train` know these names. Nothing is imported for them here, because the
+    interrupt may have come during an import.
     """
     if output is None:
         return False
@@ -189,7 +189,7 @@ class Parser(argparse.ArgumentParser):
     it obeys --offline.
     """
 
-    # The output of the command that runs, where the command can resume one.
+    # The output of the running command, if the command can resume one.
     resumable: ClassVar[str | None] = None
     _given: Sequence[str] = ()
 
@@ -226,7 +226,7 @@ class Parser(argparse.ArgumentParser):
             if flag.startswith('--') and flag != '--' and flag not in known:
                 advice = missing_extension(f'{self.prog.rpartition(".")[2]} {flag}')
                 if advice:
-                    # Whatever else is wrong may be right with it.
+                    # With it, all else may be right.
                     message = f'unrecognized arguments: {flag}{advice}'
                     break
                 hint = _hint(self.prog, flag, known)
@@ -278,13 +278,13 @@ class _StoreOnce(argparse._StoreAction):
 
 
 def _words(value: Any) -> str:
-    """An option's value, as it is typed."""
+    """An option's value, as typed."""
     return ' '.join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 @dataclass(frozen=True)
 class Action:
-    """What the first argument names: its help, its flags, and what it does.
+    """What the first argument names: its help, its flags, and its work.
 
     `act` returns the exit status; None is 0.
     """
@@ -394,7 +394,7 @@ def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:
     ----------
     total : how many units there are; None if that is not known
     what : the step, before the bar
-    unit : of what is counted: 'passages'
+    unit : of the counts: 'passages'
     quiet : no bar at all
     """
     if quiet or not sys.stderr.isatty():

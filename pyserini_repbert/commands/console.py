@@ -19,19 +19,19 @@ SHADES = (255, 254, 252, 194, 157, 120, 83, 46)
 _CONTROL = r'[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]'
 _CONTROLS = re.compile(_CONTROL)
 _SHADE_CODES = '|'.join(map(str, SHADES))
-# In text of many lines; whole codes of `shaded` are left as they are.
+# In text of several lines; complete codes of `shaded` are kept.
 _OBEYED = re.compile(rf'\x1b\[(?:0|30;48;5;(?:{_SHADE_CODES}))m|(?![\n\t]){_CONTROL}')
-# How progress bars move between lines, in a write of its own.
+# How progress bars move between lines, in a separate write.
 _MOVES = re.compile(r'\n*(\x1b\[A)*')
 
 
 def printable(text: str) -> str:
-    """A text in one line, with U+FFFD for control characters, which a terminal would obey."""
+    """Text in one line, with U+FFFD for control characters, which a terminal would obey."""
     return _CONTROLS.sub('\ufffd', ' '.join(text.split()))
 
 
 def shaded(text: str, weight: float) -> str:
-    """A text on a background that shows a weight from 0 to 1."""
+    """Text on a background that shows a weight from 0 to 1."""
     shade = SHADES[round((len(SHADES) - 1) * weight)]
     return f'\x1b[30;48;5;{shade}m{text}\x1b[0m'
 
@@ -43,7 +43,7 @@ def json_text(value: Any, indent: int) -> str:
 
 
 def _mask(match: re.Match[str]) -> str:
-    """U+FFFD for a control character; a code of `shaded` as it is."""
+    """U+FFFD for a control character; a code of `shaded` unchanged."""
     return match[0] if len(match[0]) > 1 else '\ufffd'
 
 
@@ -52,7 +52,7 @@ class _Console:
 
     Parameters
     ----------
-    stream : where it is printed
+    stream : where the text is printed
     has_bars : whether progress bars are shown there: a write may begin with a carriage return
     """
 
@@ -64,7 +64,7 @@ class _Console:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Print a text; returns its length."""
+        """Print text; returns its length."""
         start = ''
         if self._has_bars:
             if _MOVES.fullmatch(text):

@@ -41,7 +41,7 @@ class Finding:
     check : what was checked
     status : 'ok'; 'fail': a required part does not work; 'warn': an optional part does not work,
         or a part works less well
-    found : what is there
+    found : what was found
     fix : what to do
     """
 
@@ -126,7 +126,7 @@ def _packages() -> Iterator[Finding]:
 
 
 def _extensions() -> Iterator[Finding]:
-    """The extensions that are installed, and those of this release that are not."""
+    """The installed extensions, and this release's extensions that are missing."""
     from pyserini_repbert.extension import extensions
     from pyserini_repbert.extension_words import missing_extensions
 
@@ -216,8 +216,9 @@ def _cache() -> Iterator[Finding]:
 
 
 def _catalog() -> Iterator[Finding]:
-    """What the package ships, and what comes with other packages; what is downloaded comes when
-    it is asked for.
+    """What the package ships, and what comes with other packages.
+
+    Downloads are listed only on request.
     """
     from pyserini_repbert import catalog
 
@@ -287,7 +288,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _print_finding(finding: Finding) -> None:
-    """Print a finding as soon as it is there, and below it what to do."""
+    """Print a finding at once, and below it what to do."""
     print(f'{finding.status:<4}  {finding.check:<16}  {finding.found}')
     if finding.fix:
         print(f'{"":<22}  fix: {finding.fix}')

@@ -17,6 +17,7 @@ from typing import Any
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.command import EXIT_UNREAD
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
+from pyserini_repbert.commands.outputs import OutputPath
 from pyserini_repbert.commands.terminal import (
     cut_text,
     say_device,
@@ -87,7 +88,7 @@ def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_
     add('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or catalog name')
     add_flags(parser, 'corpus_format', 'fields')
     add('--encoder', help=encoder)
-    add('--output', required=True, help='the index folder to write')
+    add('--output', required=True, type=OutputPath, help='the index folder to write')
     add('--max-length', type=command.positive_int, help='wordpieces of a passage to read at most')
     add('--store-text', action='store_true', help=store_text)
     add(
@@ -123,7 +124,7 @@ def check_encoding_flags(options: argparse.Namespace) -> None:
     """
     flags = [word.partition('=')[0] for word in options.command if word.startswith('--')]
     if options.finish or options.ray is not None:
-        # Said again as it was, the command goes on.
+        # If it is repeated unchanged, the command continues.
         command.Parser.resumable = None
     if options.finish:
         _check_finish(flags)
@@ -316,5 +317,5 @@ def _encode_on_ray(options: argparse.Namespace, corpus: Corpus, settings: Any) -
 
 
 def _absolute(name: str) -> str:
-    """The absolute path of a file or folder; another name as it is."""
+    """The absolute path of a file or folder; any other name unchanged."""
     return str(Path(name).absolute()) if Path(name).exists() else name

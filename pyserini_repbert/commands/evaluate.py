@@ -19,6 +19,7 @@ from pyserini_repbert.commands.evaluate_comparing import (
     settings_of,
 )
 from pyserini_repbert.commands.flags import (
+    OutputFile,
     add_flags,
     named_paths,
     parse_flags,
@@ -81,7 +82,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    """Measure the runs, and print or write what was asked for."""
+    """Measure the runs, and print or write the requested outputs."""
     from pyserini_repbert.names.topics import load_qrels
 
     measures = parse_measures(options.measures)
@@ -196,11 +197,13 @@ def _make_parser() -> Parser:
     )
     add(
         '--per-query',
+        type=OutputFile,
         metavar='FILE',
         help='write the values of each topic to a file; - prints them instead of the table',
     )
     add(
         '--html',
+        type=OutputFile,
         metavar='FILE',
         help='write a page: rankings side by side, gains and losses, and the questions to look '
         'at, by the first of --measures',
@@ -253,7 +256,7 @@ class _RunReading:
         self._path = path
         self._qrels = qrels
         self._judged_only = judged_only
-        # What is not a file can be read once.
+        # A pipe can be read only once.
         self._is_kept = is_kept or not Path(path).is_file()
         self._judged_docids = judged_docids(qrels)
 

@@ -14,7 +14,7 @@ from pyserini_repbert.evaluate.comparisons import (
 )
 from pyserini_repbert.evaluate.significance import SAMPLES, SignificanceTest
 
-# The flags that choose what is compared.
+# The flags that choose the comparisons.
 _COMPARING = ('compare', 'baselines', 'compare_all')
 
 

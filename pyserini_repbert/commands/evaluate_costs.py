@@ -1,4 +1,4 @@
-"""The commands `evaluate tradeoff` and `epic-pruning`: quality against what it costs."""
+"""The commands `evaluate tradeoff` and `epic-pruning`: quality against cost."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _parse_tradeoff(arguments: Sequence[str]) -> argparse.Namespace:
     add = flags.add_argument
     add('scores', metavar='FILE.npz', help='the file that `rerank --pairs` wrote')
     add_flags(flags, 'qrels')
-    # The first measure decides what is best.
+    # The first measure decides which setting is best.
     add_flags(flags, 'measures', default=['MRR@10'])
     add(
         '--k0',
@@ -138,7 +138,7 @@ def _parse_tradeoff(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _choose_settings(options: argparse.Namespace, saved: Sequence[SavedScores]) -> list[Setting]:
-    """The settings that are asked for, as deep as the saved scores go.
+    """The requested settings, as deep as the saved scores go.
 
     Raises InputError if none is left.
     """

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyserini_repbert.commands.command import parser
-from pyserini_repbert.commands.flags import add_flags, parse_flags, record_output
+from pyserini_repbert.commands.flags import OutputFile, add_flags, parse_flags, record_output
+from pyserini_repbert.commands.outputs import OutputPath
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.files import atomic_file, atomic_folder, check_replaced
 from pyserini_repbert.ranking import Query, Run
@@ -84,7 +85,7 @@ def _parse_split(arguments: Sequence[str]) -> argparse.Namespace:
         help='a file of lines with qid and docid; the lines of training topics are written to '
         'train.pairs',
     )
-    add('--output', required=True, metavar='FOLDER', help='the folder to write')
+    add('--output', required=True, type=OutputPath, metavar='FOLDER', help='the folder to write')
     add_flags(flags, 'overwrite')
     return flags.parse_args(arguments)
 
@@ -122,7 +123,9 @@ def join_folds(arguments: Sequence[str]) -> None:
     flags.add_argument('--folds', nargs='+', required=True, metavar='FILE', help=_FOLDS)
     add_flags(flags, 'runs', help='the test run of each fold, in order')
     add_flags(flags, 'topics', help='check that the folds cover these topics')
-    flags.add_argument('--output', required=True, metavar='RUN', help='the run file to write')
+    flags.add_argument(
+        '--output', required=True, type=OutputFile, metavar='RUN', help='the run file to write'
+    )
     add_flags(flags, 'overwrite', 'output_format', 'tag')
     options = parse_flags(flags, arguments)
     from pyserini_repbert.data.runs import read_run, write_run

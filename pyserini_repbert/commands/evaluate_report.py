@@ -49,7 +49,7 @@ class HtmlReport:
         name : of the run in the page
         path : of its file
         run : all its hits
-        evaluation : what was measured of it
+        evaluation : its measured values
         """
         measured = measured_run(name, path, run, evaluation=evaluation, qrels=self._qrels)
         self._runs.append(measured)

@@ -22,7 +22,7 @@ from pyserini_repbert.commands.fusion import METHODS, check_scores, fusion_of_fl
 from pyserini_repbert.commands.model_grades import load_judgments
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.comparisons import ComparisonSettings
-from pyserini_repbert.evaluate.measures import Evaluation, parse_measures
+from pyserini_repbert.evaluate.measures import Evaluation, parse_measures, tabulate_means
 from pyserini_repbert.evaluate.plots import plot_lines, plot_matrices
 from pyserini_repbert.evaluate.study_tables import depth_tables, fusion_tables
 from pyserini_repbert.evaluate.tables import markdown, percent, write_csv
@@ -49,7 +49,7 @@ def fusion_table(arguments: Sequence[str]) -> None:
     check_scores(options.method, paths.values())
     runs = dict(read_named(paths, options.quiet, options.depth))
     evaluations = fusion.evaluate_fusions(runs, qrels, measures, settings, options.hits or None)
-    table = {named.name: fusion.table_of(evaluations, named.name) for named in measures}
+    table = tabulate_means(evaluations)
     if options.latex:
         how = f'fused by {options.method}, the run of the row first'
         for text in fusion_tables(evaluations, ComparisonSettings(options.test), how):
@@ -64,7 +64,7 @@ def fusion_table(arguments: Sequence[str]) -> None:
 
 
 def _print_fusions(table: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
-    """Print a table for each measure, with the changes from the row's run alone."""
+    """Print a table for each measure, with the changes from the row's single run."""
     for measure, rows in table.items():
         cells = []
         for column, (name, row) in enumerate(rows.items()):
@@ -73,7 +73,7 @@ def _print_fusions(table: Mapping[str, Mapping[str, Mapping[str, float]]]) -> No
 
 
 def _changes(table: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[list[str]]:
-    """Measure, first run, second run, value, and its change from the first run alone."""
+    """Measure, first run, second run, value, and its change from the single first run."""
     lines = []
     for measure, rows in table.items():
         for first, row in rows.items():
@@ -153,11 +153,7 @@ def rerank_depth(arguments: Sequence[str]) -> None:
     """Print measures by reranking depth (RepBERT Table 2 and Figure 1b)."""
     options = _parse_rerank_depth(arguments)
     from pyserini_repbert.data.runs import read_run
-    from pyserini_repbert.evaluate.studies.depths import (
-        count_unscored,
-        evaluate_depths,
-        values_by_depth,
-    )
+    from pyserini_repbert.evaluate.studies.depths import count_unscored, evaluate_depths
 
     measures = parse_measures(options.measures)
     qrels = load_judgments(options.qrels)
@@ -173,7 +169,7 @@ def rerank_depth(arguments: Sequence[str]) -> None:
                 f'{n_unscored} hits of {name} have no score in {path}: they stay below those that '
                 f'have one.'
             )
-    panels = {named.name: values_by_depth(evaluations, named.name) for named in measures}
+    panels = tabulate_means(evaluations)
     if options.latex:
         for text in depth_tables(evaluations, ComparisonSettings(options.test)):
             print(text, end='\n\n')
@@ -191,7 +187,7 @@ def rerank_depth(arguments: Sequence[str]) -> None:
 def _print_depths(measure: str, panel: Mapping[str, Mapping[int, float]]) -> None:
     """Print a row for each depth, with the values of the runs.
 
-    Changes are from the first run; those of a single run from its first depth.
+    Changes are relative to the first run; for a single run, to its first depth.
     """
     depths = list(next(iter(panel.values())))
     columns = [list(by_depth.values()) for by_depth in panel.values()]

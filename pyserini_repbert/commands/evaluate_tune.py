@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import parser, positive_int, progress, refuse
-from pyserini_repbert.commands.flags import add_flags, parse_flags, record_output
+from pyserini_repbert.commands.flags import OutputFile, add_flags, parse_flags, record_output
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.tables import markdown
 
@@ -54,7 +54,7 @@ def _make_parser() -> argparse.ArgumentParser:
         help='choose on the topics that are scored, to see the most that a technique can reach',
     )
     add('--hits', type=positive_int, default=1000, help='hits of each topic')
-    add('--output', metavar='RUN', help='write the run of the chosen settings')
+    add('--output', type=OutputFile, metavar='RUN', help='write the run of the chosen settings')
     add_flags(flags, 'overwrite')
     return flags
 

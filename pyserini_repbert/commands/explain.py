@@ -8,15 +8,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands.command import (
-    parser,
-    positive_int,
-    refuse,
-    utf8_text,
-    zero_or_more,
-)
+from pyserini_repbert.commands.command import parser, positive_int, refuse, utf8_text, zero_or_more
 from pyserini_repbert.commands.console import json_text, printable, shaded
-from pyserini_repbert.commands.flags import add_flags, parse_flags
+from pyserini_repbert.commands.flags import OutputFile, add_flags, parse_flags
 from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.data.origins import readable_docid, stored_docid
 from pyserini_repbert.errors import InputError, MissingResourceError
@@ -83,6 +77,7 @@ def make_parser() -> argparse.ArgumentParser:
         '--output',
         nargs='+',
         default=[],
+        type=OutputFile,
         metavar='FILE',
         help='.html pages or .png pictures to write',
     )
@@ -92,9 +87,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _check_flags(options: argparse.Namespace) -> None:
-    """Raise InputError for flags that do not go together, and for outputs that are neither pages
-    nor pictures.
-    """
+    """Raise InputError for conflicting flags, and for outputs that are not pages or pictures."""
     check_question(options.query)
     stored = options.index or options.corpus
     refuse(options.docid and not stored, '--docid needs the --index or the --corpus of the passage')
@@ -197,8 +190,8 @@ def _passages(options: argparse.Namespace, bundle: TermWeightsBundle | None) -> 
 def _best_hits(options: argparse.Namespace) -> Ranking:
     """The best documents of a search in a collection, each with the passage that fits best.
 
-    Documents without a text are left out: there is nothing to explain. Raises MissingResourceError
-    if none is left.
+    Documents without text are left out, because there is nothing to explain. Raises
+    MissingResourceError if none is left.
     """
     from pyserini_repbert.indexes.machine import Machine
     from pyserini_repbert.pipeline.opening import open_searcher

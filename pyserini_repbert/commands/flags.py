@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.outputs import OUTPUT_FILES, option_texts
+from pyserini_repbert.commands.outputs import OutputPath, outputs_of
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import check_link, descriptor
 from pyserini_repbert.fusion.methods import ALPHA, SETTINGS
@@ -20,6 +20,40 @@ if TYPE_CHECKING:
     from pyserini_repbert.pipeline.spec import PipelineSpec
     from pyserini_repbert.ranking import Run
     from pyserini_repbert.record import Input, Model
+
+
+class OutputFile(OutputPath):
+    """The `type` of a flag that names a file to write, which `flags.parse_flags` checks."""
+
+    def check_name(self) -> None:
+        """Raise InputError for an output file that cannot have this name."""
+        path = Path(self)
+        if path.is_dir():
+            raise InputError(f'output {path} is a folder, a file name was expected')
+        check_link(path)
+
+
+class PlotFile(OutputFile):
+    """The `type` of a flag that names a picture to draw."""
+
+    def check_name(self) -> None:
+        from pyserini_repbert.evaluate.plots import figure_format, require_matplotlib
+
+        super().check_name()
+        figure_format(Path(self))
+        require_matplotlib()
+
+
+class RanksFile(OutputFile):
+    """The `type` of a flag that names a file of each hit's ranks."""
+
+    def check_name(self) -> None:
+        super().check_name()
+        if not self.removesuffix('.gz').endswith(('.tsv', '.jsonl')):
+            raise InputError(
+                f"provenance file '{self}': a name that ends in .tsv or .jsonl was expected"
+            )
+
 
 _Name = TypeVar('_Name')
 FUSION_SETTINGS = tuple(SETTINGS)
@@ -50,8 +84,13 @@ _FLAGS: dict[str, dict[str, Any]] = {
         'default': 1000,
         'help': 'hits to keep for each query, 0 for all',
     },
-    'csv': {'metavar': 'FILE', 'help': 'write the values as CSV; default: beside --plot, if given'},
+    'csv': {
+        'type': OutputFile,
+        'metavar': 'FILE',
+        'help': 'write the values as CSV; default: beside --plot, if given',
+    },
     'plot': {
+        'type': PlotFile,
         'metavar': 'FILE',
         'help': 'draw .png, .pdf or .svg, one column of a paper wide (needs matplotlib)',
     },
@@ -120,7 +159,7 @@ def add_flags(
 ) -> None:
     """Add flags by the names of their options: --rrf-k for `rrf_k`.
 
-    Two names stand for several flags that exclude each other: `precision` and `begun` (--resume,
+    Two names mean several flags that exclude each other: `precision` and `begun` (--resume,
     --overwrite).
 
     Parameters
@@ -182,9 +221,10 @@ def _field_settings(name: str, of: Any) -> dict[str, Any]:
     for kind in (field.annotation, *kinds):
         if get_origin(kind) is Literal:
             return {'choices': get_args(kind)} | given
+    text = OutputPath if OutputPath in field.metadata else str
     number = _number_type(kinds)
     if get_origin(field.annotation) is not tuple:
-        return {'type': number or str} | given
+        return {'type': number or text} | given
     if number is None and 'nargs' not in given:
         return given | {'action': 'append', 'default': None}
     return given | {'nargs': '+', 'type': number or str, 'default': []}
@@ -247,59 +287,44 @@ def parse_flags(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> ar
     return options
 
 
-def _csv_beside(plot: Path) -> str | None:
+def _csv_beside(plot: Path) -> OutputFile | None:
     """The file of the values that a plot shows; None if the plot goes to a pipe."""
     if plot.exists() and not plot.is_file():
         return None
-    return str(plot.with_suffix('.csv'))
+    return OutputFile(plot.with_suffix('.csv'))
 
 
 def _check_outputs(options: argparse.Namespace) -> None:
     """Raise InputError for an output file that cannot be written, or must not be."""
     inputs: set[Path] = set()
     for name in _INPUTS:
-        inputs.update(path.resolve() for path in _paths(options, name) if path.is_file())
+        inputs.update(path.resolve() for path in _input_paths(options, name) if path.is_file())
     flag_of: dict[Path, str] = {}
-    for name in OUTPUT_FILES:
-        flag = f'--{name.replace("_", "-")}'
-        for path in _paths(options, name):
-            _check_name(path, name)
-            is_pipe = path.exists() and not path.is_file()
-            if is_pipe:
-                continue
-            command.refuse(
-                path.resolve() in inputs, f'{flag} {path} is an input, too: give another output'
-            )
-            other = flag_of.setdefault(path.resolve(), flag)
-            command.refuse(other != flag, f'{other} and {flag} are one file, {path}: give two')
-            _check_replaced(path, options)
+    for flag, output in outputs_of(options, OutputFile):
+        output.check_name()
+        path = Path(output)
+        is_pipe = path.exists() and not path.is_file()
+        if is_pipe:
+            continue
+        command.refuse(
+            path.resolve() in inputs, f'{flag} {path} is an input, too: give another output'
+        )
+        other = flag_of.setdefault(path.resolve(), flag)
+        command.refuse(other != flag, f'{other} and {flag} are one file, {path}: give two')
+        _check_replaced(path, options)
 
 
-def _paths(options: argparse.Namespace, name: str) -> Iterator[Path]:
-    """The files that an option names."""
-    for text in option_texts(options, name):
+def _input_paths(options: argparse.Namespace, name: str) -> Iterator[Path]:
+    """The paths that an option names: several, one, or none."""
+    value = getattr(options, name, None)
+    for text in value if isinstance(value, list) else [value]:
+        if not isinstance(text, str):
+            continue
         if name == 'runs' and not os.path.exists(text):
             # NAME=FILE, as evaluate takes them.
             yield Path(text.partition('=')[2] or text)
         else:
             yield Path(text)
-
-
-def _check_name(path: Path, name: str) -> None:
-    """Raise InputError for an output file that cannot have this name."""
-    from pyserini_repbert.evaluate.plots import figure_format, require_matplotlib
-
-    if path.is_dir():
-        raise InputError(f'output {path} is a folder, a file name was expected')
-    check_link(path)
-    if name == 'plot':
-        figure_format(path)
-        require_matplotlib()
-    is_table = str(path).removesuffix('.gz').endswith(('.tsv', '.jsonl'))
-    if name == 'provenance' and not is_table:
-        raise InputError(
-            f"provenance file '{path}': a name that ends in .tsv or .jsonl was expected"
-        )
 
 
 def _check_replaced(path: Path, options: argparse.Namespace) -> None:
@@ -357,7 +382,7 @@ def _value_rows(values: Mapping[Any, Any]) -> Iterator[tuple[object, ...]]:
 
 
 def _precision_reason(device: str) -> str:
-    """Why '--precision auto' is what it is on the device of a flag."""
+    """Why '--precision auto' chooses its precision on the device of a flag."""
     from pyserini_repbert.models.precision import auto_reason, usable_device
 
     return auto_reason(usable_device(device))
@@ -378,13 +403,13 @@ def record_output(
     Parameters
     ----------
     options : the command's flags
-    output : what it has written
+    output : the file or folder that it has written
     roles : options that name inputs
     models : the checkpoints that it used
     inputs : inputs whose files cannot be found from their names; they replace options of the same
         role
     rankers : what identifies rankers of the user's own
-    used : the values of flags that a user left open, or that mean something else
+    used : the values of flags that a user did not set, or whose meaning was resolved
     """
     from pyserini_repbert.record import (
         CODE,

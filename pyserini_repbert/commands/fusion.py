@@ -20,6 +20,8 @@ from pyserini_repbert.commands.command import (
 )
 from pyserini_repbert.commands.flags import (
     FUSION_SETTINGS,
+    OutputFile,
+    RanksFile,
     add_flags,
     named_paths,
     parse_flags,
@@ -63,10 +65,16 @@ def make_parser() -> argparse.ArgumentParser:
         help='fuse documents, from runs of passages named DOCID#NUMBER; the value says how '
         'passage scores become the score of a document',
     )
-    add('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
+    add(
+        '--output',
+        required=True,
+        type=OutputFile,
+        help='run file to write; a name that ends in .gz is compressed',
+    )
     add_flags(flags, 'overwrite', 'output_format', 'tag')
     add(
         '--provenance',
+        type=RanksFile,
         metavar='FILE',
         help="also write each hit's rank in each run, as FILE.tsv or FILE.jsonl",
     )
@@ -209,6 +217,7 @@ def _make_tune_parser() -> argparse.ArgumentParser:
     add_flags(flags, 'hits')
     add(
         '--output',
+        type=OutputFile,
         metavar='RUN',
         help='write the held-out run: each topic is fused as the other folds choose',
     )
@@ -217,7 +226,7 @@ def _make_tune_parser() -> argparse.ArgumentParser:
 
 
 def _tune(arguments: Sequence[str]) -> None:
-    """Choose a fusion by judged topics, and print what it gains."""
+    """Choose a fusion by judged topics, and print its gain."""
     options = parse_flags(_make_tune_parser(), arguments)
     from pyserini_repbert.commands.model_grades import load_judgments
     from pyserini_repbert.data.runs import write_run

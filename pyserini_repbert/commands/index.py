@@ -19,6 +19,7 @@ from pyserini_repbert.commands.encoding import (
     term_weights_kind,
 )
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
+from pyserini_repbert.commands.outputs import OutputPath
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
 from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.extension import commands_below
@@ -101,7 +102,13 @@ def _check(options: argparse.Namespace) -> None:
 
 def _add_export_flags(parser: argparse.ArgumentParser) -> None:
     _add_check_flags(parser)
-    parser.add_argument('--to-faiss', required=True, metavar='FOLDER', help='the folder to write')
+    parser.add_argument(
+        '--to-faiss',
+        required=True,
+        type=OutputPath,
+        metavar='FOLDER',
+        help='the folder to write',
+    )
     parser.add_argument(
         '--install', metavar='NAME', help='also make it a prebuilt index of Pyserini by this name'
     )
@@ -188,7 +195,7 @@ def _sparse(options: argparse.Namespace) -> int:
 def _add_prune_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('--index', required=True, help='an index of term weights: EPIC or SparseEncoder')
-    add('--output', required=True, help='the index folder to write')
+    add('--output', required=True, type=OutputPath, help='the index folder to write')
     add(
         '--prune',
         type=command.pruned_to,
@@ -222,7 +229,7 @@ def _prune(options: argparse.Namespace) -> None:
 def _add_lucene_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or a catalog name')
-    add('--output', required=True, help='folder of the new index')
+    add('--output', required=True, type=OutputPath, help='folder of the new index')
     add(
         '--variant',
         choices=_VARIANTS,

@@ -29,7 +29,7 @@ def model_judge_of(qrels: str) -> str | None:
 
 
 def load_judgments(qrels: str) -> Qrels:
-    """The judgments of a file or name; a line says where they have a model's grades."""
+    """The judgments of a file or name. A line says if they include a model's grades."""
     from pyserini_repbert.names.topics import load_qrels
 
     _say_model_grades(qrels)
@@ -71,7 +71,7 @@ def check_model_grades(qrels: str, runs: Mapping[str, str], even_if_circular: bo
 
 
 def _share_in_run(model: str, name: str, path: str) -> str | None:
-    """What a language model did for a run, or for one that it was made of; None for nothing.
+    """What a language model did for a run, or for one of its inputs; None for nothing.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _share_in_run(model: str, name: str, path: str) -> str | None:
     if model in _teachers(record.settings):
         return f'its grades taught the search that gave {name}'
     for part in record.inputs:
-        # A run is never an input of itself: the checksum of a record is that of its output.
+        # A run is never its own input, because a record has the checksum of its output.
         if part.role in _RUNS and part.sha256 is not None and checksum(part.name) == part.sha256:
             share = _share_in_run(model, f'{part.name}, of which {name} was made', part.name)
             if share is not None:

@@ -54,7 +54,7 @@ class SearchFollower(ABC):
         """
 
     def write(self, topics: Sequence[Query], run: Run, notes: Notes) -> None:  # noqa: B027 - most write nothing
-        """Write what the part knows of the hits of a run, if a flag names a file for it."""
+        """Write what the part knows about the hits of a run, if a flag names a file for it."""
 
 
 class CommandPart:

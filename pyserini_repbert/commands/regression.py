@@ -13,14 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.commands.command import (
-    argument_type,
-    parser,
-    positive_int,
-    progress,
-    refuse,
-)
+from pyserini_repbert.commands.command import argument_type, parser, positive_int, progress, refuse
 from pyserini_repbert.commands.flags import add_flags
+from pyserini_repbert.commands.outputs import OutputPath
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.files import atomic_file, existing_file, human_size
@@ -57,10 +52,10 @@ _FORMS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 @argument_type
-def _report_name(path: str) -> str:
+def _report_name(path: str) -> OutputPath:
     if Path(path).suffix not in _FORMS:
         raise ValueError(f"report '{path}': a name that ends in .md, .html or .json was expected")
-    return path
+    return OutputPath(path)
 
 
 def main(arguments: list[str]) -> int:
@@ -142,7 +137,10 @@ def _add_folder_flags(flags: argparse.ArgumentParser) -> None:
 
 
 def _all_files() -> list[str]:
-    """The regression files below the working folder, which has to be the project's root, sorted."""
+    """The regression files below the working folder, sorted.
+
+    The folder must be the project's root.
+    """
     return sorted(str(path) for path in Path(_FOLDER).glob('*.yaml'))
 
 
@@ -229,7 +227,7 @@ def _report_outcomes(
     options: argparse.Namespace,
     environment: dict[str, str],
 ) -> int:
-    """Write the report if one is asked for, and print totals; status 1 with a FAIL."""
+    """Write the report if one is requested, and print totals; status 1 with a FAIL."""
     by_workspace: dict[Workspace, list[Outcome]] = {}
     for job, outcome in zip(jobs, outcomes, strict=True):
         by_workspace.setdefault(job.workspace, []).append(outcome)
@@ -287,7 +285,7 @@ def _reachable(jobs: Iterable[ConditionJob]) -> list[ConditionJob]:
 
 
 def _print_need_counts(jobs: Iterable[ConditionJob]) -> None:
-    """Print how many conditions need what, beyond what is here."""
+    """Print what conditions still need, and how many need it."""
     print('conditions, by what they need:')
     for need, count in count_needs(job.lacking() for job in jobs).items():
         print(f'{count:5} {need}')
@@ -303,7 +301,7 @@ def _needs_of(jobs: Iterable[ConditionJob]) -> list[MissingResource]:
 
 
 def _print_needs(wanted: Sequence[MissingResource], by_hand: Sequence[MissingResource]) -> None:
-    """Print what is to be fetched, with sizes and licences, and how to get the rest."""
+    """Print what will be fetched, with sizes and licences, and how to get the rest."""
     sizes = [need.n_bytes for need in wanted]
     total = sum(size for size in sizes if size is not None)
     n_unknown = sizes.count(None)
@@ -340,7 +338,7 @@ def _quick(arguments: Sequence[str]) -> int:
     if not options.offline:
         needs = _needs_of(_jobs_of_published_runs(options, version))
         n_failed = _fetch_all(needs, options.quiet)
-    # Made anew: paths depend on what was fetched.
+    # Created again, because paths depend on what was fetched.
     jobs = _jobs_of_published_runs(options, version)
     outcomes = run_all(jobs, 1, False, _outcome_printer(options.quiet))
     status = _report_outcomes(jobs, outcomes, options, environment)

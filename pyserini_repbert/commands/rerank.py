@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.flags import add_flags, parse_flags, record_output
+from pyserini_repbert.commands.flags import OutputFile, add_flags, parse_flags, record_output
 from pyserini_repbert.commands.parts import recorded_by_parts
 from pyserini_repbert.commands.reranking import (
     add_stage_arguments,
@@ -36,12 +36,15 @@ def make_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add('--run', help='the run file of the first stage')
     add_flags(parser, 'topics')
-    add('--output', required=True, help='the run file to write')
+    add('--output', required=True, type=OutputFile, help='the run file to write')
     add_flags(parser, 'output_format', 'tag')
     add('--hits', type=command.positive_int, help='candidates written for each query; default: all')
     add_stage_arguments(parser, '--reranker')
     add(
-        '--pairs', metavar='FILE.npz', help='save the scores, to try other settings without a model'
+        '--pairs',
+        type=OutputFile,
+        metavar='FILE.npz',
+        help='save the scores, to try other settings without a model',
     )
     add_flags(parser, 'replay_k0')
     add_flags(parser, 'device', 'precision', 'batch_tokens', 'threads', 'ray')
@@ -235,7 +238,7 @@ def _check_scores(path: str, pipeline: Ranker) -> None:
     """Raise InputError for a run file without scores, if the first stage reads them."""
     from pyserini_repbert.data.runs import RunFormat, run_format
 
-    # What is not a file can be read once.
+    # A pipe can be read only once.
     if not pipeline.reads_scores or not Path(path).is_file():
         return
     if run_format(path) is RunFormat.MSMARCO:

@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any
 
-from pyserini_repbert.commands.flags import add_flags
+from pyserini_repbert.commands.flags import OutputFile, add_flags
 from pyserini_repbert.commands.terminal import costs_text, stages_text
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.indexes.machine import Machine
@@ -25,7 +25,12 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str) -> None:
     add_flags(parser, 'stages', flag=flag)
     add('--devices', metavar='D,D', help='share the queries between devices, such as cuda:0,cuda:1')
     add_flags(parser, 'backend', 'drop_rest', 'workers')
-    add('--cost', metavar='FILE.json', help='also write the cost report, as JSON')
+    add(
+        '--cost',
+        type=OutputFile,
+        metavar='FILE.json',
+        help='also write the cost report, as JSON',
+    )
 
 
 def spec_of(options: argparse.Namespace, **changes: Any) -> tuple[PipelineSpec, Machine]:

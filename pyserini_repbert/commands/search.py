@@ -1,9 +1,8 @@
 """`python -m pyserini_repbert.search`: answer questions, or write a run file for topics.
 
-The way of a query: the flags become a `PipelineSpec` (what is asked) and a `Machine` (where it
-runs). `resolve` decides what is searched, and opens the index. `open_resolved` opens its rankings.
-The pipeline ranks all questions or topics together.
-Their hits are printed, or written as a run.
+The way of a query: the flags become a `PipelineSpec` (the request) and a `Machine` (where it runs).
+`resolve` decides what is searched, and opens the index. `open_resolved` opens its rankings. The
+pipeline ranks all questions or topics together. Their hits are printed, or written as a run.
 """
 
 from __future__ import annotations
@@ -15,12 +14,15 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import (
     FUSION_SETTINGS,
+    OutputFile,
+    RanksFile,
     add_flags,
     parse_flags,
     record_output,
@@ -42,7 +44,7 @@ from pyserini_repbert.commands.terminal import (
     say_device,
     scores_in_rankings,
 )
-from pyserini_repbert.data.copies import copies_of
+from pyserini_repbert.data.copies import DistinctHits, depths_of, distinct_hits
 from pyserini_repbert.data.model_judges import TAUGHT_BY
 from pyserini_repbert.data.origins import readable_docid, stored_docid
 from pyserini_repbert.errors import MissingResourceError
@@ -137,10 +139,11 @@ def _add_answers(flags: argparse._ArgumentGroup) -> None:
         action='store_true',
         help="show each hit's rank in each ranking, and what the rankings and rerankers saw in it",
     )
-    add('--output', help='with --topics: the run file to write')
+    add('--output', type=OutputFile, help='with --topics: the run file to write')
     add_flags(flags, 'overwrite', 'output_format', 'tag', 'remove_duplicates')
     add(
         '--provenance',
+        type=RanksFile,
         metavar='FILE',
         help="write each hit's rank in each ranking, as FILE.tsv or FILE.jsonl",
     )
@@ -245,7 +248,7 @@ def main(arguments: list[str]) -> None:
         resolved = resolve(spec, machine)
         held.callback(resolved.close)
         if options.like:
-            # Those of the collection's own settings read a question.
+            # The collection's own rerankers read a question.
             resolved = resolved.without_stages()
         _check_searchers(options, resolved, machine)
         resolved = _rank_deeper(resolved, options)
@@ -265,7 +268,8 @@ def _used(spec: PipelineSpec) -> dict[str, Any]:
 
 
 def _teacher_of(resolved: ResolvedSearch) -> dict[str, str]:
-    """The language model whose grades taught the search, for the record; empty without one."""
+    """The language model from whose grades the search learned, for the record; empty without
+    one."""
     teacher = None if resolved.index is None else resolved.index.taught_by()
     return {} if teacher is None else {TAUGHT_BY: teacher}
 
@@ -319,7 +323,7 @@ def _start_engines(
     options : the command's flags
     resolved : what is searched
     machine : where
-    held : ends what was started
+    held : closes what was opened
     """
     if resolved.needs_java:
         from pyserini_repbert.lucene.jvm import started_ahead
@@ -409,7 +413,7 @@ def _answers(
     followers: Sequence[SearchFollower] = (),
     without_hits: str = 'no hits',
 ) -> list[str]:
-    """The hits of each question as text, with reasons if they are asked for.
+    """The hits of each question as text, with reasons on request.
 
     Parameters
     ----------
@@ -424,49 +428,85 @@ def _answers(
     from pyserini_repbert.lucene.query_words import word_finder
 
     topics = [Query(str(number), text) for number, text in enumerate(questions)]
-    # Hits of the same text are shown as one, so that others take their places.
-    n_hits = max([2 * options.hits, *(follower.n_hits for follower in followers)])
-    with ProgressBars(options) as watcher:
-        run = pipeline.rank(topics, None, n_hits, watcher)
-    _warn_of_queries(topics, pipeline, watcher)
-    find_words = word_finder(language_of(pipeline))
-    shown = []
+    answers = _find_distinct(topics, pipeline, options, followers)
+    find_words = _find_no_words if options.like else word_finder(language_of(pipeline))
+    texts = []
     for topic in topics:
-        said = _follow(topic, run[topic.qid], followers, watcher)
-        hits = _hits_with_texts(topic, said.ranking, options.hits, pipeline, watcher)
+        answer = answers[topic.qid]
+        hits = answer.distinct.hits
         reasons: Sequence[Sequence[str]] = ()
         if options.explain or _asks_at_prompt(options):
-            reasons = _reasons(topic, hits, pipeline, options, watcher, depth)
-        scores = _shown_scores(topic, hits, pipeline, watcher)
-        question = topic.text
-        if options.like:
-            question = f'like {readable_docid(topic.text)}'
-            find_words = _find_no_words
-        lines = said.lines if hits else [*said.lines, without_hits]
-        shown.append(hits_text(question, hits, reasons, find_words, lines, said.marks, scores))
-    return shown
+            reasons = _reasons(topic, hits, pipeline, options, answer.watcher, depth)
+        question = f'like {readable_docid(topic.text)}' if options.like else topic.text
+        text = hits_text(
+            question,
+            hits,
+            reasons,
+            find_words,
+            lines_below=answer.lines if hits else [*answer.lines, without_hits],
+            marks=answer.marks,
+            scores=_shown_scores(topic, hits, pipeline, answer.watcher),
+            copies=answer.distinct.copies,
+        )
+        texts.append(text)
+    return texts
 
 
-def _hits_with_texts(
-    topic: Query, ranking: Ranking, n_wanted: int, pipeline: Pipeline, watcher: ProgressBars
-) -> Ranking:
-    """The best hits of a ranking with their texts, of which `n_wanted` are no copies of others."""
-    n_hits = n_wanted
-    while True:
-        hits = pipeline.with_decisive_texts(topic, ranking[:n_hits], watcher)
-        n_needed = n_wanted + sum(map(len, copies_of(hits).values()))
-        if n_hits >= min(n_needed, len(ranking)):
-            return hits
-        n_hits = n_needed
+@dataclass(frozen=True)
+class _ShownHits:
+    """The answer to a question.
+
+    Attributes
+    ----------
+    distinct : the hits that are shown
+    lines : what extensions say about the question
+    marks : of each hit; none if nothing is said
+    watcher : has the intermediate runs
+    """
+
+    distinct: DistinctHits
+    lines: Sequence[str]
+    marks: Sequence[Sequence[str]]
+    watcher: ProgressBars
+
+
+def _find_distinct(
+    topics: Sequence[Query],
+    pipeline: Pipeline,
+    options: argparse.Namespace,
+    followers: Sequence[SearchFollower],
+) -> dict[str, _ShownHits]:
+    """The answer to each question by its qid, with `--hits` hits of different texts."""
+    answers: dict[str, _ShownHits] = {}
+    waiting = topics
+    for depth in depths_of(options.hits):
+        n_hits = max([depth, *(follower.n_hits for follower in followers)])
+        with ProgressBars(options) as watcher:
+            run = pipeline.rank(waiting, None, n_hits, watcher)
+        if not answers:
+            _warn_of_queries(topics, pipeline, watcher)
+        short = []
+        for topic in waiting:
+            said = _follow(topic, run[topic.qid], followers, watcher)
+            add_texts = partial(pipeline.with_decisive_texts, topic, notes=watcher)
+            distinct = distinct_hits(said.ranking, options.hits, add_texts)
+            marks = [said.marks[row] for row in distinct.rows] if said.marks else ()
+            answers[topic.qid] = _ShownHits(distinct, said.lines, marks, watcher)
+            if distinct.are_too_few(options.hits, said.ranking, n_hits):
+                short.append(topic)
+        if not short:
+            break
+        waiting = short
+    return answers
 
 
 def _without_hits(resolved: ResolvedSearch) -> str:
-    """What is said of a question that finds nothing."""
+    """The message for a question without hits."""
     index = resolved.index
     if index is None or resolved.spec.sparse:
         return 'no hits'
     of_models = index.offered.of_models
-    # What has vectors is expected to find by meaning.
+    # From an index with vectors, users expect hits by meaning.
     if of_models and of_models.isdisjoint(index.rankings):
         return 'no hits: this search is by words alone'
     return 'no hits'
@@ -558,7 +598,7 @@ def _reasons(
 def _open_followers(
     options: argparse.Namespace, resolved: ResolvedSearch, pipeline: Pipeline
 ) -> list[SearchFollower]:
-    """What extensions say of hits, as far as flags ask for it. Raises the errors of
+    """What extensions say about hits, if flags ask for it. Raises the errors of
     `CommandPart.follow`.
     """
     followers = []
@@ -570,7 +610,7 @@ def _open_followers(
 
 
 def _find_no_words(query: str, text: str) -> list[WordMatch]:
-    """No word of a text: the name of a document has no meaning."""
+    """No word of a document's text: its name has no meaning."""
     return []
 
 
@@ -608,7 +648,7 @@ def last_reranker(pipeline: Pipeline) -> Reranker | None:
 
 
 def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: Machine) -> None:
-    """Write the run of all topics, and what else was asked for; say what it took."""
+    """Write the run of all topics and the other requested outputs; print times and costs."""
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.fusion.interleaving import write_provenance
     from pyserini_repbert.names.topics import load_topics

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.addresses import FILE_SCHEME
 from pyserini_repbert.commands.command import progress
 from pyserini_repbert.commands.console import printable
-from pyserini_repbert.data.copies import copies_of
 from pyserini_repbert.data.origins import docid_of_path, readable_docid
 from pyserini_repbert.data.suffixes import (
     PAGES,
@@ -50,6 +49,7 @@ def hits_text(
     lines_below: Sequence[str] = (),
     marks: Sequence[Sequence[str]] = (),
     scores: Sequence[str] = (),
+    copies: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
     """The query and its hits as lines of text, each hit's reasons below it.
 
@@ -62,26 +62,21 @@ def hits_text(
     lines_below : lines about the question
     marks : a mark for each hit, beside its score
     scores : of each hit; default: its score
+    copies : the docids of files with the same text, by the docid of a hit; None: none
     """
     lines = [f'? {printable(query)}']
     lines += [f'   {line}' for line in lines_below]
     width = max(40, min(shutil.get_terminal_size().columns, 110))
-    copies = copies_of(hits)
-    are_copies = {docid for docids in copies.values() for docid in docids}
-    titles = [hit.title for hit in hits if hit.docid not in are_copies]
-    number = 0
+    titles = [hit.title for hit in hits]
     for row, hit in enumerate(hits):
-        if hit.docid in are_copies:
-            continue
-        number += 1
         said = [scores[row] if scores else score_text(hit.score)]
         if marks:
             said += marks[row]
         score = f'({", ".join(said)})'
         name = printable(readable_docid(hit.docid))
-        lines.append(f'{number:4d}. {name}  {score}{_title_text(hit, titles)}')
+        lines.append(f'{row + 1:4d}. {name}  {score}{_title_text(hit, titles)}')
         below = []
-        if hit.docid in copies:
+        if copies and hit.docid in copies:
             others = ', '.join(map(readable_docid, copies[hit.docid]))
             below.append(printable(f'the same in {others}'))
         below += _text_lines(hit, query, width - len(_INDENT), find_words)
@@ -134,8 +129,8 @@ def scores_in_rankings(hits: Ranking, rankings: Mapping[str, Ranking]) -> list[s
 def _place_lines(docid: str, passage: Excerpt) -> list[str]:
     """Where a passage is, in up to two lines: its headings with its file, and its address.
 
-    A passage at the beginning of a file has no first line: the docid says where it is. That of a
-    record, such as a row of a table, does not, nor which of its printed pages answers.
+    A passage at the beginning of a file has no first line: the docid says where it is. A record's
+    docid, such as a table row's, does not say it, nor on which printed page the answer is.
     """
     lines = []
     start, _ = passage.shown_span
@@ -148,13 +143,13 @@ def _place_lines(docid: str, passage: Excerpt) -> list[str]:
 
 
 def _names_file(docid: str, file: str) -> bool:
-    """Whether a docid is that of a file as a whole, which may have a prefix."""
+    """Whether a docid, possibly with a prefix, belongs to a whole file."""
     name = docid_of_path(file)
     return docid.endswith((name, without_suffix(name, PAGES)))
 
 
 def _place_text(passage: Excerpt) -> str:
-    """The headings of a passage, and where it is in its file; '' if neither is known."""
+    """The headings of a passage, and its location in its file; '' if neither is known."""
     place = passage.file
     if passage.line is not None:
         place += f':{passage.line}'
@@ -168,17 +163,23 @@ def _place_text(passage: Excerpt) -> str:
 
 
 def _page_text(passage: Excerpt) -> str:
-    """', page 3' for a passage of a printed page, which is its address; '' for others."""
+    """', page 3' for a passage of a printed page, which is its address, or ', pages 1 to 3'; '' for
+    others.
+    """
     name, _, number = passage.anchor.partition('=')
     is_page = name == 'page' and number.isdecimal() and not passage.headings
-    return f', page {number}' if is_page else ''
+    if not is_page:
+        return ''
+    if passage.last_page is not None:
+        return f', pages {number} to {passage.last_page}'
+    return f', page {number}'
 
 
 def _title_text(hit: Candidate, titles: Sequence[str]) -> str:
     """The title of a document, after its docid and score; '' if it has none.
 
-    A docid that is no path says nothing beside a title that other hits have, too: the file's name
-    comes with it. `titles` are those of all hits.
+    If other hits have the same title, a docid that is not a path does not tell them apart. Then the
+    file's name is added. `titles` are all hits' titles.
     """
     title = hit.title
     if not title:
@@ -190,7 +191,7 @@ def _title_text(hit: Candidate, titles: Sequence[str]) -> str:
 
 
 def _passage_lines(query: str, text: str, width: int, find_words: WordFinder | None) -> list[str]:
-    """A few lines of a passage: all of it, or what stands around the words of the query."""
+    """A few lines of a passage: all of it, or the part around the query's words."""
     from pyserini_repbert.data.snippets import cut_around
     from pyserini_repbert.data.spelling import mended
 
@@ -205,7 +206,7 @@ def _passage_lines(query: str, text: str, width: int, find_words: WordFinder | N
 
 
 def _code_lines(query: str, text: str, width: int, find_words: WordFinder | None) -> list[str]:
-    """A few lines of a program: the first, or what stands around the words of the query."""
+    """A few lines of a program: the first ones, or those around the query's words."""
     from pyserini_repbert.data import snippets
 
     find = find_words or snippets.find_words
@@ -238,7 +239,7 @@ def answer_questions(answer: Callable[[str], str]) -> None:
 def piped_questions() -> Iterator[str]:
     """The questions that come through a pipe, one a line; empty lines are passed over.
 
-    Raises InputError for a line that is not UTF-8, and where there is no question at all.
+    Raises InputError for a line that is not UTF-8, and if there is no question at all.
     """
     n_questions = 0
     lines: Iterable[bytes] = () if sys.stdin is None else sys.stdin.buffer
@@ -296,7 +297,7 @@ class ProgressBars(contextlib.ExitStack, Notes):
         self._bar.update(n)
 
     def building(self, index: NamedIndex | Path) -> Callable[[int], object]:
-        """Say on stderr what is built; returns a progress callback."""
+        """Say on stderr what is being built; returns a progress callback."""
         from pyserini_repbert.names.indexes import NamedIndex
 
         if not isinstance(index, NamedIndex):
@@ -347,9 +348,7 @@ def say_encodings(encodings: Mapping[Path, str]) -> None:
 
 
 def costs_text(costs: Sequence[StageCost]) -> str:
-    """The costs as lines of text, one a stage, with a line of sums where there are several
-    stages.
-    """
+    """The costs as lines of text, one per stage, and a line of sums if there are several stages."""
     lines = [_cost_text(cost) for cost in costs]
     if len(costs) > 1:
         inferences = sum(cost.inferences_per_query for cost in costs)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.commands import command
+from pyserini_repbert.commands import command, outputs
 from pyserini_repbert.commands.flags import add_flags, record_output
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def make_parser() -> argparse.ArgumentParser:
         default=[],
         help="with --folds: measures of the joined runs; default: the validation's",
     )
-    add('--output', help='the checkpoint folder; default: runs/NAME')
+    add('--output', type=outputs.OutputPath, help='the checkpoint folder; default: runs/NAME')
     add('--device', default='auto', help='cpu, or auto: a GPU if there is one')
     add(
         '--logs',

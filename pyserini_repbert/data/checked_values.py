@@ -16,7 +16,7 @@ _Model = TypeVar('_Model', bound=type[BaseModel])
 def with_fields(model: _Model, fields: Mapping[str, Any]) -> _Model:
     """A model with further fields, under the same name.
 
-    `fields` are an annotation and a default, by name, as of pydantic's `create_model`.
+    `fields` are an annotation and a default, by name, as for pydantic's `create_model`.
     """
     extended = create_model(
         model.__name__,

@@ -1,4 +1,4 @@
-"""A program's source in blocks, such as functions, of which one answers a question.
+"""A program's source in blocks, such as functions, so that one of them can answer a question.
 
 No language is parsed: empty lines and indentation say where a block ends.
 """

@@ -70,7 +70,6 @@ class CorpusRequest:
     selection: FileSelection
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, 'on_error', OnError(self.on_error))
         if not self.path.is_file() and not self.path.is_dir():
             raise InputError(
                 f'corpus {self.source} is a pipe or a device: give a file, which can be read more '
@@ -160,7 +159,7 @@ def corpus_of_records(asked: CorpusRequest, fmt: str) -> FilesCorpus:
 def corpus_of_format(asked: CorpusRequest, fmt: str, chosen: CorpusFormat) -> FilesCorpus:
     """A corpus all of whose files are of one format.
 
-    Raises InputError for a folder that holds no such file, and where a column is to be a title.
+    Raises InputError for a folder that holds no such file, and if a column is to be a title.
     """
     if asked.selection.title_column:
         raise InputError(
@@ -197,7 +196,7 @@ def _others(asked: CorpusRequest, read: Iterable[Path], fmt: str) -> UnreadFiles
 def files_ending(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
     """The files of a folder whose names end in one of these, each also with .gz.
 
-    Hidden files, caches and backups are only read where there are no others.
+    Hidden files, caches and backups are read only if there are no others.
     """
     for with_hidden in (False, True):
         found = select_files(folder, with_hidden=with_hidden)

@@ -60,7 +60,7 @@ def _has_documents(path: Path) -> bool:
 
 
 def begins_with_document(path: Path) -> bool:
-    """Whether a document file of a disk begins with one; true of one packed by `compress`."""
+    """Whether a document file of a disk begins with one; true for a file packed by `compress`."""
     try:
         with open(path, 'rb') as stream:
             start = stream.read(_LOOKED_AT)

@@ -1,4 +1,4 @@
-"""Documents as users have them: a text with a title and fields.
+"""Documents as users have them: text with a title and fields.
 
 A passage of `Corpus` has its title in its text. A document keeps them apart: a title goes in front
 of each passage that the text is cut into, and fields are what filters ask for.
@@ -42,7 +42,7 @@ class Document:
     text : '' for a document that only its fields find
     title : '' if it has none
     fields : values by name, as JSON has them: texts, numbers, truth values, None, lists, mappings
-    origin : where it stands in its source; None if that is not known
+    origin : its location in its source; None if that is not known
     """
 
     docid: str
@@ -173,7 +173,7 @@ def _plain_container(name: str, value: Any, depth: int) -> Any:
 
 
 def _plain_list(name: str, values: Iterable[Any], depth: int) -> list[Any]:
-    """The values of a list, without what is missing."""
+    """The values of a list, without missing ones."""
     return [_plain_value(name, item, depth + 1) for item in values if not _is_missing(item)]
 
 

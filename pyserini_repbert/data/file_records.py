@@ -1,8 +1,8 @@
-"""What is remembered of the files of a corpus, so that unchanged files need not be opened.
+"""Records of the files of a corpus, so that unchanged files need not be opened.
 
-A file is unchanged if its size, its times and its inode are as before. Where they differ, a digest
-of its content decides. Times say nothing of a file that was changed just before it was read: it may
-change once more within one step of the clock. The digest decides about such a file, too.
+A file is unchanged if its size, its times and its inode are as before. If they differ, a digest of
+its content decides. Times say nothing of a file that was changed just before it was read: it may
+change once more within one step of the clock. For such a file, the digest decides, too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pyserini_repbert.data.unread_files import UnreadableFile
 
-# Nanoseconds: the coarsest clock of a file system, that of FAT.
+# Nanoseconds: the coarsest clock of a file system, which FAT has.
 _CLOCK_STEP = 2_000_000_000
 _DIGEST_BYTES = 16
 _LARGEST = 2**63 - 1  # SQLite's largest number
@@ -77,7 +77,7 @@ def look_at(path: Path) -> FileContent | None:
 
 @dataclass(frozen=True)
 class FileRecord:
-    """A file that was read, and what it gave.
+    """A file that was read, and its documents.
 
     Attributes
     ----------
@@ -107,8 +107,8 @@ class FileRecords:
     Attributes
     ----------
     known : as given
-    current : of the files as they are now: those that are unchanged, and those that were read
-    unchanged : the paths of the former
+    current : of the present files: the unchanged ones, and those that were read
+    unchanged : the paths of the unchanged ones
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class FileRecords:
         try:
             content = self._same_content(known.content, path)
         except OSError:
-            # Its reader says what is wrong.
+            # Its reader reports the error.
             return None
         if content is None:
             return None

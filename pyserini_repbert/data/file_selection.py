@@ -43,7 +43,7 @@ class FileSelection:
 
     Attributes
     ----------
-    include : patterns as of .gitignore: only files that match one are read; empty: all files
+    include : patterns as in .gitignore: only files that match one are read; empty: all files
     exclude : patterns of files that are not read
     gitignore : leave out what the folder's .gitignore files name
     readers : a user's own readers, by suffix
@@ -62,7 +62,7 @@ class FileSelection:
 
 
 class FolderFiles:
-    """The files of a folder, sorted by path, and what is left out.
+    """The files of a folder, sorted by path, and those left out.
 
     Attributes
     ----------

@@ -16,6 +16,7 @@ from pyserini_repbert.data.suffixes import (
     PLAIN_TEXT,
     RESTRUCTURED,
     SOURCES,
+    WORKBOOKS,
 )
 
 # Files of all other suffixes are called by the suffix: 'pdf', 'csv', 'epub'.
@@ -32,7 +33,7 @@ _TYPES = {
     LOGS: 'log',
     ('.docx',): 'word',
     ('.pptx',): 'powerpoint',
-    ('.xlsx',): 'excel',
+    WORKBOOKS: 'excel',
     ('.tex', '.latex'): 'latex',
     ('.jsonl', '.ndjson'): 'json',
 }
@@ -42,6 +43,7 @@ for _suffixes, _name in _TYPES.items():
 _PACKED = '.gz'
 
 
+_WORKBOOK = 'excel'
 # Whose documents are rows.
 _TABLES = ('csv', 'tsv', 'parquet')
 
@@ -49,6 +51,11 @@ _TABLES = ('csv', 'tsv', 'parquet')
 def is_table(name: str) -> bool:
     """Whether the documents of a file are the rows of a table."""
     return file_type(name) in _TABLES
+
+
+def is_workbook(name: str) -> bool:
+    """Whether the documents of a file may be rows of tables, and a text beside them."""
+    return file_type(name) == _WORKBOOK
 
 
 def suffix_of(name: str) -> str:

@@ -10,7 +10,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import BYTE_ORDER_MARK, existing_file, open_binary
 
 _START = 4096
-# Bytes that no text has, but for the escape of terminals.
+# Bytes that text never has, except the terminals' escape.
 _CONTROL = re.compile(rb'[\x00-\x08\x0e-\x1a\x1c-\x1f]')
 # How the names of pages of manuals end, and a line near their beginning.
 _SECTION = re.compile(r'\.[1-9][a-z]{0,5}$')
@@ -50,7 +50,7 @@ def first_bytes(path: Path) -> bytes:
 
 
 def is_text(path: Path) -> bool:
-    """Whether a file that is not empty begins as a text in whatever encoding."""
+    """Whether a non-empty file begins like text in any encoding."""
     start = first_bytes(path)
     return bool(start) and _CONTROL.search(start) is None
 

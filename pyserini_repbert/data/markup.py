@@ -45,7 +45,7 @@ _MOST_DEPTH = 400
 _XML = '<?xml'
 _XHTML = 'xmlns="http://www.w3.org/1999/xhtml"'
 _MOST_DECLARED = 2_000  # characters
-# What has no content in XML, where HTML takes all behind it for its content.
+# Elements that are empty in XML, but take everything after them as content in HTML.
 _EMPTY = re.compile(
     r'<(iframe|noembed|noframes|noscript|script|style|textarea|title|xmp)(\s[^<>]*)?/>',
     re.IGNORECASE,
@@ -59,7 +59,7 @@ _ATTRIBUTE = (
 _MANY_ATTRIBUTES = re.compile(
     rf'(<[a-zA-Z][^\s/><]*+(?=[\s/])(?:{_ATTRIBUTE}){{{_MOST_ATTRIBUTES}}}+)(?:{_ATTRIBUTE})++'
 )
-# Their contents are not markup, or they begin and end what is.
+# Their contents are not markup, or they begin and end markup.
 _KEPT_NAMES = frozenset(
     [*_UNSEEN, _NO_FRAMES, *'base body head html meta plaintext textarea title xmp'.split()]
 )
@@ -85,8 +85,8 @@ def parse_page(markup: str) -> LexborHTMLParser:
 def _nests_deeply(markup: str) -> bool:
     """Whether a page has many tags, and they may nest so deeply that reading them takes long.
 
-    The tags of each name that nothing has ended are counted. That is at least their depth: an end
-    tag that ends nothing stands behind a tag of another name that is counted.
+    The tags of each name that nothing has ended are counted. This is at least their depth, because
+    an end tag that closes nothing follows a counted tag of another name.
     """
     if markup.count('<') <= _MOST_TAGS:
         return False
@@ -145,7 +145,7 @@ def write_alternatives(tree: LexborHTMLParser) -> None:
     """Write the alternative text of each picture of a tree behind it.
 
     A picture within a link is a button, unless the link leads to a picture. An alternative text
-    that is the name of a file says nothing, nor does one that is the caption.
+    that repeats a file's name or the caption says nothing.
     """
     for picture in tree.css('img[alt]'):
         words = alternative_text(picture.attributes.get('alt') or '')
@@ -193,14 +193,14 @@ def escape_cdata(markup: str) -> str:
 
 
 def without_cdata_tags(text: str) -> str:
-    """A text with what its CDATA sections hold in their place."""
+    """Text with the content of its CDATA sections in their place."""
     return replace_sections(text, CDATA, _CDATA_END, str)
 
 
 def replace_sections(markup: str, begin: str, end: str, change: Callable[[str], str]) -> str:
     """Markup with the insides of all sections changed, in time linear in its length.
 
-    The marks that begin and end a section go. A section without an end stays as it is.
+    The marks that begin and end a section go. A section without an end does not change.
     """
     parts = []
     position = 0
@@ -217,7 +217,7 @@ def replace_sections(markup: str, begin: str, end: str, change: Callable[[str], 
 
 
 def escape(text: str) -> str:
-    """A text as markup of its characters."""
+    """Text as markup of its characters."""
     return html.escape(text, quote=False)
 
 
@@ -238,12 +238,12 @@ def _words(tree: LexborHTMLParser, is_sgml: bool) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text with single spaces between its words."""
+    """Text with single spaces between its words."""
     return ' '.join(without_breaks(text).split())
 
 
 def without_breaks(text: str) -> str:
-    """A text without the places at which its words may be broken."""
+    """Text without the marks at which its words may be broken."""
     return text.translate(_WITHOUT_BREAKS)
 
 

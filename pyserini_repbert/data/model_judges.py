@@ -1,4 +1,4 @@
-"""How a language model is named as a judge, and the setting of a record that names one."""
+"""The name of a language model as a judge, and the setting of a record that names one."""
 
 # With what the names of language models as judges begin, and no person's name does.
 MODEL_PREFIX = 'llm:'

@@ -16,8 +16,8 @@ _RECIPROCALS = tuple(1.0 / rank for rank in range(1, 1001))
 def reciprocal_scores(n: int) -> tuple[float, ...]:
     """1, 1/2, …, 1/n: the scores of a ranking without scores.
 
-    Rankings share these numbers in memory. They also serve to evaluate a ranking by its order
-    alone, because evaluators break ties in different ways.
+    Rankings share these numbers in memory. They also serve to evaluate a ranking only by its order,
+    because evaluators break ties in different ways.
     """
     return _RECIPROCALS[:n] + tuple(1.0 / rank for rank in range(len(_RECIPROCALS) + 1, n + 1))
 

@@ -1,4 +1,4 @@
-"""Where a document stands in its source: in which file, below which headings, at which line."""
+"""A document's location in its source: the file, the headings above, the line."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ class TextSpan(NamedTuple):
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a document stands in its source.
+    """A document's location in its source.
 
     Attributes
     ----------
-    file : its path in the corpus; '' for what is not a file
+    file : its path in the corpus; '' for anything but a file
     headings : those within its text, in their order
     lines : where lines of the text are in the file; the lines after one of these follow each other
         there, too. Empty if the format has no lines, or the text is a record's
-    record : the line at which the record begins whose text it is, such as a row of a table; 0 for
-        what is not a record, or has no line
+    record : the line at which its record begins, such as a row of a table; 0 if it is not a record,
+        or has no line
     code : the lines of the text that are code, in their order
     row : the number of the record, from 1, in a file of records that has no lines; 0 for others
     pages : where printed pages begin in the text, by their numbers from 1; those without text are
@@ -98,7 +98,7 @@ class Origin:
 
     @classmethod
     def parsed(cls, file: str, outline: str) -> Origin:
-        """The origin that a collection stores. Raises ValueError for what is none."""
+        """The origin that a collection stores. Raises ValueError for anything else."""
         try:
             values = json.loads(outline)
             headings = [Heading(*heading) for heading in values.get('headings', ())]
@@ -112,7 +112,7 @@ class Origin:
         return cls(file, tuple(headings), tuple(lines), record, row, tuple(code), tuple(pages))
 
     def headings_at(self, position: int) -> tuple[Heading, ...]:
-        """The headings below which a character of the text stands, the highest first."""
+        """The headings above a character of the text, the highest first."""
         path: list[Heading] = []
         for heading in self.headings:
             if heading.start > position:
@@ -130,8 +130,13 @@ class Origin:
         headings = self.headings_at(position)
         if headings:
             return headings[-1].anchor
+        page = self.page_at(position)
+        return '' if page is None else f'page={page}'
+
+    def page_at(self, position: int) -> int | None:
+        """The printed page on which a character of the text stands; None without pages."""
         number = bisect_right(self.pages, position, key=_start_of_page)
-        return f'page={self.pages[number - 1].page}' if number else ''
+        return self.pages[number - 1].page if number else None
 
     def parts(self, start: int, end: int) -> list[TextSpan]:
         """The parts into which headings, and ends of printed pages, cut `text[start:end]`."""
@@ -152,7 +157,7 @@ class Origin:
         return parts
 
     def line_at(self, text: str, position: int) -> int | None:
-        """The line of the file at which a character of the text stands; None without lines."""
+        """The line of the file that has a character of the text; None without lines."""
         if self.record:
             return self.record
         row = bisect_right(self.lines, position, key=_start_of) - 1
@@ -176,7 +181,7 @@ def _end_of_span(span: TextSpan) -> int:
 
 @dataclass(frozen=True)
 class PlacedText:
-    """A text, and where its parts are in the file."""
+    """Text, and the locations of its parts in the file."""
 
     text: str
     origin: Origin
@@ -224,7 +229,7 @@ def name_in_corpus(corpus: str, path: Path) -> str:
 
 
 def readable_docid(docid: str) -> str:
-    """A docid as a person reads it: a file's docid has its spaces and % as they are.
+    """A docid as a person reads it: with unescaped spaces and % in a file's docid.
 
     `docid_of_path` gives the docid back.
     """
@@ -233,7 +238,7 @@ def readable_docid(docid: str) -> str:
 
 
 def stored_docid(docid: str, holds: Callable[[str], bool]) -> str:
-    """A docid that a person has typed, as it is stored, or as they read it.
+    """The stored docid that a person means, who may type it as stored or as shown.
 
     Parameters
     ----------
@@ -247,7 +252,7 @@ def stored_docid(docid: str, holds: Callable[[str], bool]) -> str:
 
 
 def possible_docids(docid: str) -> list[str]:
-    """The stored docids that a person may mean who types one, or the path of a file.
+    """The stored docids that a person may mean by a docid or the path of a file.
 
     A page's docid is stored without the suffix.
     """

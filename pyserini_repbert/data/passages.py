@@ -40,7 +40,8 @@ logger = logging.getLogger(__name__)
 
 
 class Passage(NamedTuple):
-    """A unit of retrieval: its identifier and its text, which a title leads if there is one."""
+    """A unit of retrieval: its identifier and its text, which begins with the title if there is
+    one."""
 
     docid: str
     text: str
@@ -135,7 +136,7 @@ class Corpus(ABC):
 
     @abstractmethod
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        """Yield (location, passage, or the reason why there is none).
+        """Yield (location, passage or the reason why there is none).
 
         A location is 'corpus.jsonl:17'.
         """
@@ -330,10 +331,11 @@ def given_document(item: Any) -> Document | BadPassage:
 
 
 def corpus_of(source: Iterable[Any], reread: bool = False) -> Corpus:
-    """A corpus of what a caller gives: a `Corpus` as it is, or the passages of a `GivenCorpus`.
+    """The corpus that a caller gives: a `Corpus`, which is returned, or the passages of a
+    `GivenCorpus`.
 
-    With `reread`, what can be read only once is kept in memory. Raises InputError for anything but
-    a collection of passages, such as a text or a path.
+    With `reread`, what can be read only once is kept in memory. Raises InputError for anything
+    else, such as text or a path.
     """
     if isinstance(source, Corpus):
         return source

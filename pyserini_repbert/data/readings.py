@@ -36,7 +36,7 @@ class Reading:
         return cls(fmt, text_kind, content == _MAIN_CONTENT, unquote(title_column))
 
     def rendered(self) -> str:
-        """What a collection stores; '' for what is not a file."""
+        """What a collection stores; '' for anything but a file."""
         content = _MAIN_CONTENT if self.main_content else ''
         parts = [self.fmt, self.text_kind, content, quote(self.title_column, safe='')]
         return ':'.join(parts).rstrip(':')

@@ -85,8 +85,8 @@ def _kind_of_json(path: Path, fields: tuple[str, ...], is_strict: bool) -> str:
 def has_header(path: Path) -> bool:
     """Whether the first line of a file with tabs names its columns.
 
-    It does if it has names alone, no name twice, and two names that are known, or a known one for
-    the docid in front of at least two others.
+    It does if it consists of names, has no name twice, and has two known names, or a known name for
+    the docid before at least two others.
     """
     with open_binary(path) as stream:
         start = stream.read(_MOST_HEADER)

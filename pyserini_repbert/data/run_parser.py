@@ -102,7 +102,7 @@ def line_blocks(path: StrPath) -> Iterator[tuple[int, bytes]]:
 
 
 def _header(path: StrPath, block: bytes) -> bytes:
-    """The header of ir-metadata that a run's first block begins with; b'' if there is none."""
+    """The ir-metadata header at the beginning of a run's first block; b'' if there is none."""
     if not block.startswith(HEADER_START):
         return b''
     end = block.find(b'\n' + HEADER_END)
@@ -144,7 +144,7 @@ def parse_block(path: StrPath, first: int, block: bytes, columns: int) -> Column
     """
     if b'\r' in block:
         block = block.replace(b'\r\n', b'\n')
-    # To import Arrow takes longer than to read few lines one by one.
+    # Importing Arrow takes longer than reading a few lines one by one.
     if len(block) < _FEW_BYTES and 'pyarrow' not in sys.modules:
         return _line_by_line(path, first, block, columns)
     return _at_once(block, columns) or _line_by_line(path, first, block, columns)
@@ -153,7 +153,7 @@ def parse_block(path: StrPath, first: int, block: bytes, columns: int) -> Column
 def _at_once(block: bytes, columns: int) -> Columns | None:
     """The columns of a regular block.
 
-    None for another block, and for any value that has to be looked at alone.
+    None for any other block, and if a value has to be checked separately.
     """
     from pyarrow import compute
 
@@ -200,7 +200,7 @@ def _arrow_table(block: bytes, names: Sequence[str]) -> Any:
 
 
 def _keys(table: Any) -> Array | None:
-    """The scores of a TREC run or the ranks of an MS MARCO run; None if one has to be looked at."""
+    """The scores of a TREC run or the ranks of an MS MARCO run; None if one has to be checked."""
     from pyarrow import compute, float64
 
     ranks = table['rank']

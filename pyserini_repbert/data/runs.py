@@ -120,7 +120,7 @@ def _ranking_by_score(docids: list[str], scores: Array, depth: int | None) -> Ra
 
 
 def run_format(path: StrPath) -> RunFormat:
-    """The format of a run file, by its first line; TREC without one.
+    """The format of a run file, by its first line; TREC if there is none.
 
     Raises InputError for a line of neither format.
     """

@@ -71,7 +71,7 @@ class SeenDocids:
         from pyserini_repbert.sqlite_files import sqlite_errors
 
         with sqlite_errors(Path(tempfile.gettempdir()), 'try again'):
-            # The thread that begins to read a corpus need not be the one that goes on.
+            # A corpus may be read by several threads, one after the other.
             file = sqlite3.connect('', isolation_level=None, check_same_thread=False)
             file.execute('PRAGMA cache_size = -2000')
             # After an error, the file is of no use: it needs no journal.
@@ -89,7 +89,7 @@ class SeenDocids:
         except sqlite3.Error:
             from pyserini_repbert.sqlite_files import sqlite_errors
 
-            # Not around each insertion: a context takes as long as one.
+            # Not around each insertion, because a context takes as long as an insertion.
             with sqlite_errors(Path(tempfile.gettempdir()), 'try again'):
                 raise
         return inserted.rowcount == 0

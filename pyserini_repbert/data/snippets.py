@@ -85,12 +85,12 @@ def mark_words(query: str, text: str, matches: Sequence[WordMatch] | None = None
 
 
 def cut_around(query: str, text: str, most: int, matches: Sequence[WordMatch] | None = None) -> str:
-    """A text of at most `most` characters, around the densest words of the query.
+    """At most `most` characters of a text, around the densest words of the query.
 
     The densest words are in the stretch that has the most different words, then the most words,
-    then comes first; they are in the middle. An ellipsis stands for what is left out. Words are cut
-    only where there is no space. A text that is short enough is returned as it is, of one without
-    words of the query the beginning.
+    then comes first; they are in the middle. An ellipsis marks what is left out. Words are cut only
+    if there is no space. A text that is short enough is returned unchanged. Of a text without words
+    of the query, the beginning is returned.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def cut_lines_around(
 ) -> str:
     """Whole lines of a program's text, around the densest words of a query.
 
-    A line of an ellipsis stands for what is left out.
+    A line with an ellipsis marks what is left out.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def cut_lines_around(
     densest = _densest(matches, most)
     first = text.count('\n', 0, densest[0].start) if densest else 0
     last = text.count('\n', 0, densest[-1].end) if densest else 0
-    # Those of the words, then one above and one below in turn.
+    # The lines of the words, then alternately one above and one below.
     order = list(range(first, last + 1))
     for distance in range(1, len(lines)):
         order += [first - distance, last + distance]

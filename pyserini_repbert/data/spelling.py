@@ -1,10 +1,10 @@
-"""Tokenised text in ordinary spelling, as it is shown to people."""
+"""Tokenised text in ordinary spelling, to show to people."""
 
 from __future__ import annotations
 
 import re
 
-# Punctuation on its own, and punctuation at a word: tokenised text has the first alone.
+# Separate punctuation, and punctuation at a word: tokenised text has only the first.
 _APART = re.compile(r'(?<=\s)[.,;](?=\s|$)|-LRB-|(?<!\S)``(?=\s)')
 _ATTACHED = re.compile(r'\w[,;:?!](?=\s|$)')
 # Undo tokenisation, which the demo's passages have; applied in this order. Each takes time in
@@ -25,7 +25,8 @@ _MENDED = (
 def mended(text: str) -> str:
     """Tokenised text in ordinary spelling: quotes for `` and '', no spaces before commas.
 
-    Other text is not changed, such as text in which a comma stands at a word, or none stands apart.
+    Other text is not changed. Text is other text if a comma follows a word directly, or if no
+    punctuation is separate.
     """
     if not _APART.search(text) or _ATTACHED.search(text):
         return text

@@ -26,7 +26,8 @@ MAILBOXES = ('.mbox',)
 NOTEBOOKS = ('.ipynb',)
 # What the extra 'files' reads.
 OPEN_DOCUMENTS = ('.odt', '.rtf')
-OFFICE = ('.pdf', '.docx', '.pptx', '.xlsx', '.epub', '.msg')
+OFFICE = ('.pdf', '.docx', '.pptx', '.epub', '.msg')
+WORKBOOKS = ('.xlsx',)
 # What the extra 'files' reads without its marks.
 TYPESET = ('.tex', '.latex', '.typ', '.mediawiki', '.wiki', '.docbook', '.dbk')
 LOGS = ('.log',)
@@ -74,7 +75,7 @@ def without_suffix(name: str, suffixes: tuple[str, ...]) -> str:
 
 
 def is_readme(path: Path) -> bool:
-    """Whether a text tells about a folder, by its name."""
+    """Whether a text describes a folder, by the text's name."""
     return path.name.lower().startswith('readme') and has_suffix_or_packed(path.name, _PROSE)
 
 
@@ -82,4 +83,4 @@ def is_read(path: Path) -> bool:
     """Whether a reader of this package reads files of a file's suffix."""
     if has_suffix_or_packed(path.name, _MAY_BE_PACKED):
         return True
-    return has_suffix(path.name, (*PARQUET, *OFFICE, *OPEN_DOCUMENTS))
+    return has_suffix(path.name, (*PARQUET, *OFFICE, *WORKBOOKS, *OPEN_DOCUMENTS))

@@ -15,7 +15,7 @@ _UTF_16 = re.compile(rb'\xff\xfe|\xfe\xff')
 _USUAL = 'cp1252'
 # Others whose letters are mostly the same.
 _LATIN = ('cp1250', 'cp1254', 'cp1257', 'iso8859_2')
-# What is tried: the encodings of one byte that Windows wrote, and the encodings of Eastern Asia.
+# The encodings to try: Windows' encodings of one byte, and East Asian ones.
 _TRIED = (
     _USUAL,
     *'cp1250 cp1251 cp1253 cp1254 cp1255 cp1256 cp1257 koi8_r iso8859_2'.split(),
@@ -25,7 +25,7 @@ _TRIED = (
 
 @dataclass(frozen=True)
 class DecodedText:
-    """A text, and the name of its encoding; '' for UTF-8, and for UTF-16 that says so."""
+    """Text, and the name of its encoding; '' for UTF-8, and for UTF-16 that says so."""
 
     text: str
     encoding: str = ''
@@ -68,7 +68,10 @@ def _decode_bytes(raw: bytes) -> DecodedText:
 
 
 def _is_damaged_utf8(raw: bytes) -> bool:
-    """Whether most characters beyond ASCII are UTF-8: other encodings have them by chance alone."""
+    """Whether most characters beyond ASCII are UTF-8.
+
+    In other encodings, such characters occur only by chance.
+    """
     text = raw.decode('utf-8', 'replace')
     n_invalid = text.count('\ufffd')
     n_beyond_ascii = len(text) - len(text.encode('ascii', 'ignore'))
@@ -92,7 +95,7 @@ def encoding_of_lines(lines: Iterable[bytes]) -> str:
 
 
 def _detect(raw: bytes) -> str:
-    """Python's name of the encoding that fits a text best; '' if none does."""
+    """Python's name for the encoding that fits a text best; '' if none does."""
     from charset_normalizer import from_bytes
 
     matches = []

@@ -14,8 +14,8 @@ from pyserini_repbert.files import StrPath, decoded_line, existing_file, numbere
 
 logger = logging.getLogger(__name__)
 
-# What a packed file may unpack to. Queries of SPLADE repeat words by their weights: those of MS
-# MARCO's dev set have 1.1 GB, 260 times what they have packed.
+# What a packed file may unpack to. SPLADE's queries repeat words by their weights: MS MARCO's dev
+# set takes 1.1 GB, 260 times its packed size.
 MAX_TOPICS_BYTES = 2_000_000_000
 
 
@@ -23,9 +23,9 @@ def topic_lines(path: StrPath) -> Iterator[tuple[int, str]]:
     """(line number from 1, line without its end) of the lines that are not blank.
 
     Lines are in UTF-8. The others of a file are in the one encoding that charset-normalizer
-    detects: topics of the Million Query track are a mixture. XML may say another encoding, and has
-    to be in the one that it says. Raises InputError for bytes that are not text, and for a .gz that
-    unpacks to more than `MAX_TOPICS_BYTES`.
+    detects: topics of the Million Query track are a mixture. XML may name another encoding, which
+    it must then have. Raises InputError for bytes that are not text, and for a .gz that unpacks to
+    more than `MAX_TOPICS_BYTES`.
     """
     with open_binary(existing_file(path, 'topics file'), MAX_TOPICS_BYTES) as stream:
         numbered = numbered_bytes(stream)

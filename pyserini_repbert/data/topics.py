@@ -39,7 +39,7 @@ _CAR = 'enwiki:'
 _NUMBERED = re.compile(r'([0-9]+):(?:[0-9]+:)?(.*)')
 # Topics of TREC CAR 1.5: percent-encoded headings, without a name of a wiki in front.
 _HEADINGS = re.compile(r'[^\s/:]+(?:/[^\s/:]+)+')
-# M-BEIR's question, null where it is an image
+# M-BEIR's question, null if it is an image
 _IMAGE_OR_TEXT = 'query_txt'
 _ENTITY = re.compile(r'\[(?:START|END)_ENT\]')  # around KILT's entities
 
@@ -139,7 +139,7 @@ def _parser_of(first_line: str) -> Callable[[StrPath, NumberedLines], Topics]:
 def _parse_car(path: StrPath, lines: NumberedLines) -> Topics:
     """Percent-encoded headings, from the page to the section.
 
-    The qid is a heading as it is written, the query is decoded.
+    The qid is a heading as written; the query is decoded.
     """
     for number, line in lines:
         qid = line.strip()

@@ -26,7 +26,7 @@ _NO_DOCNO = 'a <DOC> without <DOCNO>'
 
 
 class TrecDocument(NamedTuple):
-    """A document of TREC text, or what is wrong in its place.
+    """A document of TREC text, or instead the error in it.
 
     Attributes
     ----------
@@ -101,8 +101,8 @@ def _kind_of(mark: re.Match[bytes]) -> _Kind:
 def _protect_cdata(parts: Iterable[_Part]) -> Iterator[_Part]:
     """The parts, with the tags inside CDATA sections as text.
 
-    A section ends before the next one begins. Where it does not, it protects nothing: one that
-    lacks its end would make one document of all that follow.
+    A section ends before the next one begins. If it does not, it protects nothing. Otherwise, one
+    without an end would join all following documents.
     """
     section: list[_Part] = []
     n_bytes = 0
@@ -127,7 +127,7 @@ def _protect_cdata(parts: Iterable[_Part]) -> Iterator[_Part]:
 
 
 class _DocumentReader:
-    """What has been read of the document that is open, if any.
+    """The part of the open document that has been read, if there is one.
 
     `_reported` says whether text outside of the documents was reported since the last <DOC>.
     """

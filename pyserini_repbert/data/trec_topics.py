@@ -33,26 +33,26 @@ _NIST_NUMBER = re.compile(r'Number:\s*(?:(?:MB|AR)?0*(?=[0-9]+\Z))?')
 _REFERENCE = re.compile(r'&#?\w{1,40};')
 _COMMENT = '<!--'
 _COMMENT_END = '-->'
-# A file without its declarations can be read as one of several that stand in it; and none of them
-# can declare entities.
+# Without its declarations, a file can be read even if it has several documents, and no document can
+# declare entities.
 _DECLARATIONS = re.compile(
     r'<\?xml[^<>]*>|<!DOCTYPE[^<>\[]{0,200}(?:\[[^\]]{0,4000}\]\s{0,9})?>', re.IGNORECASE
 )
-# What is not XML, but stands in files nevertheless: '&' and '<' alone, and entities of HTML.
+# Text that is not XML, but occurs in files: single '&' and '<', and HTML entities.
 _NO_XML = re.compile(r'&(?:#?\w{1,40};)?|<(?![a-zA-Z/!?])')
 _XML_NUMBERS = ('number', 'num', 'id', 'qid', 'identifier')
 _XML_QUERIES = ('title', 'query', 'content', 'question', 'summary')
 # Where the element of a topic has another name, these fields are its question.
 _XML_QUERIES_OF = {
     # Guidelines of TREC 2013's Temporal Summarization: the query is a few keywords, and the title
-    # is that of an article about the event.
+    # is an article's about the event.
     'event': ('query', 'title'),
     # Overview of TREC 2012's Session track: systems rank documents for the current query. The
     # interactions before it have queries, too.
     'session': ('currentquery',),
 }
-# A field of the Entity track's topics alone. Its overview of 2009 has the information need in the
-# narrative: a relation to this entity, in free text.
+# A field that only the Entity track's topics have. Its overview of 2009 has the information need in
+# the narrative: a relation to this entity, in free text.
 _XML_ENTITY = 'entity_name'
 _XML_NARRATIVE = 'narrative'
 # Overview of TREC 2015's Dynamic Domain track: a topic's name is the first query.
@@ -60,12 +60,12 @@ _XML_NAME = 'name'
 # The element of a series of questions, and the element of a question
 _XML_TARGET = 'target'
 _XML_QUESTION = 'q'
-# What stands in place of a question about all else that is known of the target
+# Stands for a question about anything else that is known about the target
 _XML_OTHER = 'other'
 # With these, a topic that has no query lacks it; without, all that it says is the query.
 _XML_PROSE = ('description', 'narrative', 'desc', 'narr', 'subtopic')
 _SHOWN = 40
-# What is wrong with the topics of TREC's Background Linking
+# The error in topics of TREC's Background Linking
 ARTICLES = (
     'a topic is the docid of an article whose background is looked for, without a question '
     "(Background Linking): give lines 'qid<TAB>text', with the title or words of each article"
@@ -108,15 +108,15 @@ def _only_line_ends(text: str) -> str:
 
 
 def _without_references(text: str) -> str:
-    """A text with the characters that references of HTML stand for."""
+    """Text with the characters that HTML references mean."""
     return _REFERENCE.sub(lambda match: html.unescape(match[0]), text)
 
 
 def _parse_trec(path: StrPath, lines: list[tuple[int, str]], markup: str) -> Topics:
     """Each <top> holds <num> ('Number: ' allowed) and <title> ('Topic: ' allowed).
 
-    A field ends with its closing tag or with the next field. Where no topic has a title, as in
-    TREC-4 and the question answering tracks, the description is the query.
+    A field ends with its closing tag or with the next field. If no topic has a title, as in TREC-4
+    and the question answering tracks, the description is the query.
     """
     reader = _TrecReader(path, lines)
     position = 0
@@ -143,7 +143,7 @@ class _Tag(NamedTuple):
 
 @dataclass
 class _TrecTopic:
-    """A <top>: its first line, and its fields as they are written."""
+    """A <top>: its first line, and its fields as written."""
 
     line: int
     fields: dict[str, str] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class _TrecTopic:
         return any(name in self.fields for name in _QUERIES)
 
     def found(self, path: StrPath, have_titles: bool) -> FoundTopic:
-        """The topic. Raises InputError for one without a number or a text."""
+        """The topic. Raises InputError if it has no number or no text."""
         number = self.fields.get(_NUMBER, '').strip()
         qid = _NIST_NUMBER.sub('', number, count=1).strip()
         names = _QUERIES if have_titles else (_DESCRIPTION,)
@@ -170,10 +170,10 @@ class _TrecTopic:
 
 
 class _TrecReader:
-    """What has been read of a file of TREC topics.
+    """The part of a file of TREC topics that has been read.
 
-    `_topic` is the <top> that is open, None outside of one; `_field` is the field that is open, ''
-    between fields, and `_text` its text so far.
+    `_topic` is the open <top>, None outside of one; `_field` is the field that is open, '' between
+    fields, and `_text` its text so far.
     """
 
     def __init__(self, path: StrPath, lines: list[tuple[int, str]]) -> None:
@@ -204,7 +204,7 @@ class _TrecReader:
         raise InputError.at(self._path, number, f'text outside {where}: {outside[:_SHOWN]!r}')
 
     def read_tag(self, tag: _Tag) -> None:
-        """Take a tag. Raises InputError for one that cannot stand there."""
+        """Take a tag. Raises InputError for a tag that is not allowed there."""
         number, _ = self._lines[self._row]
         problem = self._problem(tag)
         if problem:
@@ -219,7 +219,7 @@ class _TrecReader:
             self._field = ''
 
     def _problem(self, tag: _Tag) -> str | None:
-        """What is wrong with a tag where it stands; None if nothing is."""
+        """Why a tag is wrong at its position; None if nothing is."""
         if self._topic is None:
             is_wrong = tag.name in (_NUMBER, 'title') or (tag.is_closing and tag.name == 'top')
             return f'{tag} outside <top> … </top>' if is_wrong else None
@@ -265,8 +265,8 @@ class _XmlReader:
     The number is an attribute or a field. Files of several years may be concatenated.
 
     A topic of Temporal Summarization is an <event>, one of the Session track a <session>, one of
-    question answering since 2004 a <q>. Such a question is only understood with the target of its
-    series (overview of TREC 2004's track), which therefore comes first in its text.
+    question answering since 2004 a <q>. Such a question is understood only with the target of its
+    series (overview of TREC 2004's track). So its text begins with the target.
     """
 
     def __init__(self, path: StrPath, lines: list[tuple[int, str]], name: str) -> None:
@@ -284,7 +284,7 @@ class _XmlReader:
         self._parser.CharacterDataHandler = self._read_text
 
     def parse(self, markup: str) -> Topics:
-        """The topics. Raises InputError for what is not XML, and for text outside the topics."""
+        """The topics. Raises InputError for anything but XML, and for text outside the topics."""
         markup = _DECLARATIONS.sub(lambda match: _only_line_ends(match[0]), markup)
         markup = _NO_XML.sub(lambda match: escape(html.unescape(match[0])), markup)
         try:

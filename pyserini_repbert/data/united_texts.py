@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pyserini_repbert.data.word_forms import UNSEEN_SIGNS, unite, with_spaces
 
-# Signs that NFKC may join with the one before, beside those of the category of marks: Hangul's
+# Signs that NFKC may join with the one before, in addition to the category of marks: Hangul's
 # parts, and Katakana's voiced marks of half width.
 _JOINING = re.compile('[\u1160-\u11ff\u3130-\u318f\ud7b0-\ud7ff\uff9e\uff9f\uffa0-\uffdc]')
 _NOT_ASCII = re.compile('[\x00-\x7f]?[^\x00-\x7f]+')
@@ -23,9 +23,9 @@ class _Part:
     Attributes
     ----------
     start : its first character in the united text
-    written : its first character in what was written
+    written : its first character in the original text
     length : how many characters were written
-    is_changed : whether they differ from those of the united text
+    is_changed : whether they differ from the united text
     """
 
     start: int
@@ -36,16 +36,16 @@ class _Part:
 
 @dataclass(frozen=True)
 class UnitedText:
-    """A text in the form of `unite`, which knows where its characters were written.
+    """Text in the form of `unite`, with the positions of its characters in the original text.
 
-    `parts` are its parts in order; none for a text that was written so.
+    `parts` are its parts in order; none if the original text already had this form.
     """
 
     form: str
     parts: tuple[_Part, ...] = ()
 
     def written_span(self, start: int, end: int) -> tuple[int, int]:
-        """Where in what was written the characters `form[start:end]` begin and end; at least one
+        """Where the characters `form[start:end]` begin and end in the original text; at least one
         character.
         """
         if not self.parts:
@@ -69,12 +69,12 @@ def _start_of(part: _Part) -> int:
 
 
 def unite_with_places(text: str, language: str = '') -> UnitedText:
-    """A text in the form of `unite`, with the places where its characters were written."""
+    """Text in the form of `unite`, with the positions of its characters in the original text."""
     if unite(text, language) == text:
         return UnitedText(text)
     spaced = with_spaces(text)
     parts: list[_Part] = []
-    # The form is that of the parts, so that places fit in a text without sense, too.
+    # The form is built from the parts, so that positions also fit in meaningless text.
     forms: list[str] = []
     length = 0
     for start, end in _pieces(spaced):

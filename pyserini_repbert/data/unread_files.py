@@ -30,7 +30,7 @@ NO_READER = ''
 
 
 def has_no_reader(error: UnreadableFile) -> bool:
-    """Whether a file is not read because of its suffix alone."""
+    """Whether a file is not read only because of its suffix."""
     return error.group == NO_READER
 
 
@@ -83,7 +83,7 @@ LEAVING_LINK = FileGroup('link that leaves the folder', 'links that leave the fo
 BROKEN_LINK = FileGroup('link to nothing', 'links to nothing')
 NO_FILE = FileGroup('pipe or device', 'pipes and devices')
 READMES = FileGroup('README about the other files', 'READMEs about the other files')
-# What is counted behind the files that a reader might have read.
+# The counts after the files that a reader might have read.
 _LAST = (READMES, HIDDEN, EXCLUDED, NO_FILE, BROKEN_LINK, LEAVING_LINK)
 
 
@@ -93,10 +93,10 @@ class UnreadFile:
 
     Attributes
     ----------
-    path : where it is
+    path : of the file
     group : with which it is counted
     reason : why it is not read
-    docid : of its documents, if it was read before; '' for what has none
+    docid : of its documents, if it was read before; '' if it has none
     is_broken : whether its reader failed: somebody has to look at it
     is_empty : whether it was read, and has no text
     """
@@ -148,7 +148,7 @@ class UnreadFiles:
 
 
 def _order_of(group: FileGroup) -> tuple[int, str]:
-    """Where a group stands in the line."""
+    """The position of a group in the line."""
     place = _LAST.index(group) if group in _LAST else -1
     return place, group.one
 

@@ -86,7 +86,7 @@ def identifier_problem(name: str) -> str | None:
 
 
 def has_surrogates(text: str) -> bool:
-    """Whether a text holds half of a surrogate pair.
+    """Whether text contains half of a surrogate pair.
 
     JSON's '\\ud800' alone gives one, and so does a byte of an argument that is not in UTF-8.
     """
@@ -191,7 +191,7 @@ def first_key(record: Mapping[str, Any], keys: Iterable[str]) -> str:
 def identifier_of(record: Mapping[str, Any], keys: Sequence[str]) -> str:
     """The value of the first of `keys` that the record has, as text: a string, or an integer.
 
-    Raises ValueError if there is none, or for another type: true would become 'True', and 1e3
+    Raises ValueError if it is missing or of another type: true would become 'True', and 1e3
     '1000.0'.
     """
     key = first_key(record, keys)

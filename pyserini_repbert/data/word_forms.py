@@ -1,8 +1,8 @@
 """One form for what readers take for the same word.
 
 An accent may be a separate character or not. A word may have soft hyphens, full width, ligatures or
-curly apostrophes. Lucene and filters compare texts in one form. What is stored and shown stays as
-it was written.
+curly apostrophes. Lucene and filters compare texts in one form. Stored and shown text is not
+changed.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _SIGNS = str.maketrans(
 )
 _ZERO_WIDTH_SPACE = '\u200b'
 _NON_JOINER = '\u200c'
-# What is not seen: soft hyphens, joiners, marks of direction, byte order marks, selectors of
-# variants. Arabic signs that stand before numbers are seen.
+# Invisible signs: soft hyphens, joiners, marks of direction, byte order marks, variant selectors.
+# Arabic signs before numbers are visible.
 _UNSEEN = (
     '\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f'
     '\u3164\uffa0\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff'
@@ -56,12 +56,12 @@ class WordForms(StrEnum):
     UNITED = 'united'
 
     def of(self, text: str, language: str = '') -> str:
-        """A text in this form. See `unite` for the language."""
+        """Text in this form. See `unite` for the language."""
         return text if self is WordForms.WRITTEN else unite(text, language)
 
 
 def unite(text: str, language: str = '') -> str:
-    """A text in the form in which words are compared.
+    """Text in the form in which words are compared.
 
     That is Unicode's NFKC without signs that are not seen, with plain apostrophes, double quotes
     and hyphens.
@@ -87,7 +87,7 @@ def unite_value(text: str) -> str:
 
 
 def _normalize(text: str) -> str:
-    """NFKC of a text without signs that are not seen, in time that grows with its length."""
+    """NFKC of text without invisible signs, in time that grows with its length."""
     parted = _MANY_MARKS.sub(lambda match: match[0] + _BETWEEN_MARKS, text)
     return unicodedata.normalize('NFKC', parted).replace(_BETWEEN_MARKS, '')
 
@@ -98,5 +98,5 @@ def docid_form(docid: str) -> str:
 
 
 def with_spaces(text: str) -> str:
-    """A text of the same length with spaces between words of languages that write none."""
+    """Text of the same length, with spaces between words of languages that write none."""
     return _BETWEEN_WORDS.sub(lambda match: ' ' * len(match[0]), text)

@@ -33,9 +33,9 @@ class YamlFile:
         return 1 if begin is None else begin.start_mark.line + 1
 
     def written(self, *keys: str | int) -> str:
-        """The value at `keys` as it is written, without quotes: '007', '1.10'.
+        """The value at `keys` as written, without quotes: '007', '1.10'.
 
-        '' if there is none, and for a list or a mapping.
+        '' if it is missing, or is a list or a mapping.
         """
         value = self.node
         for key in keys:
@@ -75,9 +75,9 @@ def read_yaml(path: StrPath, what: str = 'YAML file') -> YamlFile:
 
 
 def parse_yaml(text: str, where: str, has_written_keys: bool = False) -> YamlFile:
-    """The values of a YAML text; `where` stands for the file in errors. Raises as `read_yaml`.
+    """The values of a YAML text; `where` names the file in errors. Raises as `read_yaml`.
 
-    With `has_written_keys`, keys are text, as they are written: 'null', '1.10'.
+    With `has_written_keys`, keys are text, as written: 'null', '1.10'.
     """
     from pyserini_repbert.data.yaml_schema import YamlFault, compose_yaml
 

@@ -41,7 +41,7 @@ _CORE_SCHEMA = (
 
 
 class YamlFault(Exception):
-    """What is wrong in a YAML text, and in which line, from 1."""
+    """An error in YAML text, and its line, from 1."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -91,7 +91,7 @@ class _CheckedComposer(Composer):
         elif node.id == 'mapping':
             for pair in node.value:
                 below += pair
-        # An alias within the node that it stands for has no depth yet.
+        # An alias inside the node that it refers to has no depth yet.
         depths = [self._depths.get(id(part), MAX_DEPTH) for part in below]
         depth = 1 + max(depths, default=0)
         if depth > MAX_DEPTH:
@@ -104,7 +104,7 @@ class _CheckedComposer(Composer):
 
 
 class _WrittenKeysComposer(_CheckedComposer):
-    """Takes keys as they are written: '1.10', 'null' and '~' are text."""
+    """Takes keys as written: '1.10', 'null' and '~' are text."""
 
     def compose_mapping_node(self, anchor: Any) -> Any:
         """As ruamel.yaml's."""
@@ -197,7 +197,7 @@ class ComposedYaml(NamedTuple):
 def compose_yaml(text: str, has_written_keys: bool = False) -> ComposedYaml:
     """The nodes and the values of a YAML text. Raises YamlFault.
 
-    With `has_written_keys`, keys are text, as they are written: not None for 'null', nor 1 for '1'.
+    With `has_written_keys`, keys are text, as written: not None for 'null', nor 1 for '1'.
     """
     yaml = _CoreYaml(has_written_keys)
     try:

@@ -25,9 +25,9 @@ def encode_corpus(
     """Encode a corpus into the index folder `output`: a bundle of term weights with a
     `TermWeightsEncoder`, otherwise a dense bundle.
 
-    A shard appears only when whole; a killed run, called again with `resume`, goes on after the
-    last whole shard and ends with the bytes of a run that was not killed. To share the work, encode
-    each part of the corpus (`Corpus.part`) into its `part_folder` of `output`, and put them
+    A shard appears only when it is complete. If a run is killed, call it again with `resume`: it
+    continues after the last complete shard, and the result has the same bytes. To share the work,
+    encode each part of the corpus (`Corpus.part`) into its `part_folder` of `output`, and put them
     together with `finish_parts`.
 
     Parameters
@@ -37,8 +37,7 @@ def encode_corpus(
     encoder : a document encoder of RepBERT's form, whose vectors fill a dense bundle; or one with a
         method `encoding`, as `TermWeightsEncoder` has, which says how it fills an index
     output : the index folder
-    resume : go on with an encoding that was begun in `output`, with the same model, settings and
-        corpus
+    resume : continue an encoding in `output`, with the same model, settings and corpus
     overwrite : replace the index that is in `output`, once the new one is whole
     storage : further arguments of `dense_encoding`, or of the encoder's `encoding`: such as
         store_text and shard_size

@@ -43,8 +43,8 @@ def begun_output(
 
     While it lasts, no other process writes into the folder. If it ends with an error before a shard
     is there, nothing is left behind. `overwrite` removes what an earlier run left, which must not
-    be a whole index. Raises InputError if the folder is a file or holds something else, or was
-    begun and neither `resume` nor `overwrite` is given.
+    be a whole index. Raises InputError if the folder is a file or holds something else, or is
+    unfinished and neither `resume` nor `overwrite` is given.
     """
     if overwrite or not is_begun(folder):
         check_place(folder)
@@ -153,8 +153,8 @@ def _clear(folder: Path) -> None:
 
 
 def remove_shard(target: Path) -> None:
-    """Remove what there is of a shard, its record first: without it, the rest never counts as a
-    shard.
+    """Remove the files of a shard, its record first: without the record, the rest does not count as
+    a shard.
     """
     refuse_link(target)
     (target / SHARD).unlink(missing_ok=True)

@@ -81,9 +81,9 @@ def finish_parts(
 ) -> Manifest[SettingsT]:
     """Put the parts of an index together. An index that was there is replaced only now.
 
-    If killed meanwhile, call it again: it goes on. `kind` is the class of the index's settings.
-    Raises InputError if parts are missing or a docid comes twice, MismatchError if parts were
-    made with different settings.
+    If it is killed, call it again: it continues. `kind` is the class of the index's settings.
+    Raises InputError if parts are missing or a docid comes twice, MismatchError if parts were made
+    with different settings.
     """
     folder = Path(output)
     check_place(folder)

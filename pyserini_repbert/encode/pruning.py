@@ -31,13 +31,13 @@ def prune_bundle(
 
     Parameters
     ----------
-    bundle : what is copied
+    bundle : the bundle to copy
     output : the folder of the copy
     prune : how many of a passage's largest stored weights are kept, 0 for all that are stored
     weights : the type of stored weights, 'float32', 'float16' or 'uint8'
     on_progress : called with the number of passages done since the last call
     shard_size : passages in a shard; default: the bundle's
-    resume : go on with a copy that was begun in `output`
+    resume : continue an unfinished copy in `output`
     overwrite : replace the index that is in `output`, once the copy is whole
 
     Raises InputError for more weights than the bundle has, and for its own folder as `output`.

@@ -92,7 +92,7 @@ class ShardFiles(Protocol):
 
 
 class Rows(ABC):
-    """What a model made of many passages, one row after the other.
+    """A model's values of many passages, one row after the other.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Rows(ABC):
 
     @abstractmethod
     def value(self, row: int) -> Any:
-        """What the model made of a passage."""
+        """The model's values of a passage."""
 
     @abstractmethod
     def select(self, others: Sequence[Self], rows: NDArray[np.int64]) -> Self:
@@ -169,13 +169,13 @@ class VectorRows(Rows):
 
 @dataclass(frozen=True, eq=False)
 class CopiedRows:
-    """Rows of one of several `Rows` that are copied together: where their values lie.
+    """Rows of one of several `Rows` that are copied together, with the positions of their values.
 
     Attributes
     ----------
     part : the number of the `Rows`
     sources : where the values are there, int64 (values,)
-    targets : where they go, int64 (values,)
+    targets : their new positions, int64 (values,)
     """
 
     part: int

@@ -199,7 +199,7 @@ def _write_shards(
 def _groups(
     passages: Iterator[Passage], folder: Path, encoding: BundleEncoding[SettingsT]
 ) -> Iterator[_Group]:
-    """The passages to encode, in groups; of a shard that is there already, its end alone."""
+    """The passages to encode, in groups; for an existing shard, only its end."""
     for number, first in enumerate(passages):
         of_shard = itertools.chain(
             [first], itertools.islice(passages, encoding.settings.shard_size - 1)
@@ -241,8 +241,8 @@ def _encoded(groups: Iterator[_Group], encoding: BundleEncoding[SettingsT]) -> G
 
 
 def _compare_shard(target: Path, settings: BundleSettings, passages: Iterator[Passage]) -> int:
-    """The number of passages of the whole shard in the folder `target`, which was made from these
-    passages.
+    """The number of passages of the complete shard in the folder `target`, which was made from
+    these passages.
 
     Raises MismatchError for other passages, and DamagedFileError if a file is not as it was
     written.

@@ -1,8 +1,8 @@
 """What an encoder of term weights is, and how it fills an index: EPIC, SPLADE, models like
 them.
 
-Subclass `TermWeightsEncoder` to bring such a model: its search, reranking and explanations are here
-for all.
+To add such a model, subclass `TermWeightsEncoder`. Search, reranking and explanations work for all
+subclasses.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ class TextEncoder(ABC):
         kept = np.ascontiguousarray(vectors[:, : self.dimension])
         if self.unit_length:
             lengths = np.linalg.norm(kept, axis=1, keepdims=True)
-            # A vector of zeros stays one.
+            # A vector of zeros does not change.
             kept /= np.maximum(lengths, np.finfo(np.float32).tiny)
         return kept
 
@@ -172,7 +172,8 @@ def truncated_as(encoder: Any, settings: Any) -> Any:
 
     Parameters
     ----------
-    encoder : of any kind; one of another model, or with no longer vectors, is returned as it is
+    encoder : of any kind; if its model differs or its vectors are not longer, it is returned
+        unchanged
     settings : of the index, with `dimension` and `weights_sha256`
     """
     if not isinstance(encoder, TextEncoder) or encoder.dimension <= settings.dimension:

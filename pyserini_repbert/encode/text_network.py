@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Devices that compute while the host tokenises the next texts.
 OVERLAPPING = ('cuda',)
-# Texts that such a device gets together.
+# How many texts such a device gets together.
 GROUP = 4096
 # So many texts are computed in NumPy in all: beyond them, importing PyTorch costs less.
 MOST_IN_NUMPY = 16
@@ -52,7 +52,7 @@ class LazyNetworks:
     make : gives the network in PyTorch
     make_numpy : gives the same in NumPy; None if it cannot compute the model
     device_name : where the network in PyTorch runs
-    is_float32 : whether its weights are float32: NumPy computes in nothing else
+    is_float32 : whether its weights are float32: NumPy computes only in float32
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class LazyNetworks:
         return self._make_numpy()
 
     def numpy_for(self, n_texts: int) -> NumpyTextNetwork | None:
-        """The network in NumPy, where it is to compute some texts; None: PyTorch is."""
+        """The network in NumPy, if it should compute some texts; None: PyTorch is."""
         if not self._is_plain or needs_pytorch(self._n_in_numpy + n_texts):
             return None
         self._n_in_numpy += n_texts

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     )
     from pyserini_repbert.evaluate.studies.depths import (
         consistency_factors as consistency_factors,
+        evaluate_depths as evaluate_depths,
         recall_at_depths as recall_at_depths,
-        rerank_at_depths as rerank_at_depths,
     )
-    from pyserini_repbert.evaluate.studies.fusion import fusion_table as fusion_table
+    from pyserini_repbert.evaluate.studies.fusion import evaluate_fusions as evaluate_fusions
 
 _NAMES = {
     'pyserini_repbert.evaluate.measures': ('Evaluation', 'evaluate', 'parse_measures'),
@@ -37,9 +37,9 @@ _NAMES = {
     ),
     'pyserini_repbert.evaluate.studies.depths': (
         'consistency_factors',
+        'evaluate_depths',
         'recall_at_depths',
-        'rerank_at_depths',
     ),
-    'pyserini_repbert.evaluate.studies.fusion': ('fusion_table',),
+    'pyserini_repbert.evaluate.studies.fusion': ('evaluate_fusions',),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

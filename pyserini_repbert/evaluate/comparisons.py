@@ -22,7 +22,7 @@ from pyserini_repbert.evaluate.significance import (
     paired_values,
 )
 
-# Measure -> baseline -> run -> qid -> the run's value less that of the baseline.
+# Measure -> baseline -> run -> qid -> the run's value minus the baseline's.
 TopicDifferences = Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]
 
 
@@ -78,7 +78,7 @@ class RunComparison:
 
     @property
     def p(self) -> float:
-        """p, corrected where there are several comparisons."""
+        """p, corrected if there are several comparisons."""
         return self.comparison.p if self.p_holm is None else self.p_holm
 
     @property
@@ -131,7 +131,7 @@ def compare_pairs(
     Parameters
     ----------
     evaluations : by the names of runs
-    pairs : what is compared
+    pairs : the runs to compare
     settings : how; default: by the paired t-test, without intervals
     """
     how = settings or ComparisonSettings()

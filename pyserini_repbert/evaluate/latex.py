@@ -29,7 +29,7 @@ class Cell:
 
     Attributes
     ----------
-    text : as it is read, not yet LaTeX
+    text : as read, not yet LaTeX
     is_best : whether it is bold
     mark : LaTeX that follows the value
     """
@@ -50,7 +50,7 @@ def latex_table(
     comparisons: Sequence[RunComparison] = (),
     settings: ComparisonSettings | None = None,
 ) -> str:
-    """A LaTeX table of runs by measures, whose caption says what is bold, marked and tested.
+    """A LaTeX table of runs by measures. The caption says what is bold, marked and tested.
 
     Against one baseline, significantly better values have a triangle, worse ones a triangle that
     points down. Against several, brackets have the letters of the baselines than which a value is
@@ -138,7 +138,7 @@ def best_means(evaluations: Iterable[Evaluation]) -> dict[str, float]:
 
 
 def escaped(text: str) -> str:
-    """A text whose special characters LaTeX prints."""
+    """Text with its special characters escaped for LaTeX."""
     return _SPECIAL.sub(lambda match: _COMMANDS.get(match[0], f'\\{match[0]}'), text)
 
 
@@ -147,7 +147,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _run_mark(marks: RunMarks, name: str, measure: str) -> str:
-    """What stands behind the value of a run."""
+    """The mark after a run's value."""
     better = marks.better.get((name, measure), [])
     worse = marks.worse.get((name, measure), [])
     if not marks.letters:

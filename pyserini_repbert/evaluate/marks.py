@@ -23,7 +23,7 @@ class Mark(Enum):
 
 
 class ComparedCell(NamedTuple):
-    """What a cell of a table shows, and what it is compared with."""
+    """The content of a table's cell, and what it is compared with."""
 
     baseline: Evaluation
     evaluation: Evaluation

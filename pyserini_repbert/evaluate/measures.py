@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.data.qrels import MAX_GRADE, Qrels
@@ -32,7 +32,7 @@ _RANGES = {
 }
 _DECIMALS = {'recall': 2, 'beta': 4}
 _IN_PERL = 'gdeval'  # the provider of ir_measures that runs a program
-# Providers that compute each topic alone.
+# Providers that compute each topic separately.
 _BY_TOPIC = frozenset({'pytrec_eval', 'judged', 'msmarco', 'compat', 'accuracy'})
 _TOPICS_AT_ONCE = 256
 _MAX_GRADE_IN_PERL = 4
@@ -369,3 +369,18 @@ def counts_unjudged(qrels: Qrels) -> bool:
     not seen, and is left out.
     """
     return all(min(grades.values(), default=1) > 0 for grades in qrels.values())
+
+
+_Column = TypeVar('_Column')
+
+
+def tabulate_means(
+    evaluations: Mapping[str, Mapping[_Column, Evaluation]],
+) -> dict[str, dict[str, dict[_Column, float]]]:
+    """Measure -> row -> column -> mean, of evaluations by row and column."""
+    tables: dict[str, dict[str, dict[_Column, float]]] = {}
+    for row, cells in evaluations.items():
+        for column, evaluation in cells.items():
+            for measure, mean in evaluation.means.items():
+                tables.setdefault(measure, {}).setdefault(row, {})[column] = mean
+    return tables

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-# That a reader goes on to the next rank: 86% of the weight is on the first ten ranks.
+# The probability that a reader goes on to the next rank: 86% of the weight is on the first ten
+# ranks.
 _P = 0.9
 
 

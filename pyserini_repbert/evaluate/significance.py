@@ -17,7 +17,7 @@ SAMPLES = 10_000
 _CONFIDENCE = 0.95
 # A smaller p is called significant.
 LEVEL = 0.05
-# Topics up to which all assignments of signs may be tried.
+# The most topics for which all assignments of signs are tried.
 _MOST_EXACT = 20
 # Differences that are equal on paper differ by less than this share of their size.
 _ROUNDING = 1e-9
@@ -54,7 +54,7 @@ TEST_NAMES = {
 
 
 class Interval(NamedTuple):
-    """Where a difference lies, with some confidence."""
+    """The interval of a difference, with some confidence."""
 
     low: float
     high: float
@@ -135,7 +135,7 @@ def randomization_test(
     differences = np.subtract(first, second)
     n = len(differences)
     observed = abs(float(differences.sum()))
-    # Sums that are equal on paper may differ by rounding, also where they are nearly 0.
+    # Sums that are equal on paper may differ by rounding, even near 0.
     threshold = observed - _ROUNDING * float(np.abs(differences).sum())
     if n <= _MOST_EXACT and 2**n <= samples:
         signs = np.array(list(product((-1.0, 1.0), repeat=n)))
@@ -143,7 +143,7 @@ def randomization_test(
     random = np.random.default_rng(seed)
     extreme = 0
     most = _samples_at_once(n)
-    # scipy's permutation_test takes 4.0 s in place of 0.6 s for 6,980 topics. Its two-sided p is
+    # scipy's permutation_test takes 4.0 s instead of 0.6 s for 6,980 topics. Its two-sided p is
     # twice the smaller tail, not the share of mean differences that are as large.
     for start in range(0, samples, most):
         size = min(most, samples - start)
@@ -159,7 +159,7 @@ def bootstrap_interval(
     samples: int = SAMPLES,
     seed: int = 0,
 ) -> Interval:
-    """Where the mean difference of `first` from `second` lies: the bootstrap percentile interval.
+    """The interval of the mean difference of `first` from `second`, by bootstrap percentiles.
 
     Topics are drawn with replacement (Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
     chapter 13).
@@ -228,7 +228,8 @@ def bootstrap_gain(first: Sequence[float], second: Sequence[float]) -> Bootstrap
 
 
 def t_interval(first: Sequence[float], second: Sequence[float]) -> Interval:
-    """Where the mean difference of `first` from `second` lies, by Student's t, with 95% confidence.
+    """The interval of the mean difference of `first` from `second`, by Student's t, with 95%
+    confidence.
 
     It has 0 where the p of `paired_t_test` is at least 0.05.
 
@@ -280,7 +281,7 @@ def compare(
 
     Parameters
     ----------
-    baseline, other : what is compared
+    baseline, other : the values to compare
     test : what p is of
     samples, seed : of the randomisation test
     """

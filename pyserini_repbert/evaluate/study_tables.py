@@ -28,7 +28,7 @@ _Marks = Mapping[tuple[tuple[str, str], str], Mark]
 def fusion_tables(
     evaluations: Mapping[str, Mapping[str, Evaluation]], settings: ComparisonSettings, how: str
 ) -> Iterator[str]:
-    """A table for each measure: every ordered pair of runs, compared with the row's run alone.
+    """A table for each measure: every ordered pair of runs, compared with the row's single run.
 
     Parameters
     ----------

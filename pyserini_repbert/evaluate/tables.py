@@ -24,7 +24,7 @@ def markdown(
     is_padded: bool = True,
     has_numbers: bool = True,
 ) -> str:
-    """A Markdown table. The bar in a text is escaped.
+    """A Markdown table. Bars in text are escaped.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from pyserini_repbert.rerank.base import ExplanationSettings, Reranker
 from pyserini_repbert.trace import SILENT, Trace
 
 SAMPLES = ExplanationSettings.samples
-# Stands for the rankings of a collection that answer where none is named.
+# Means the rankings of a collection that answer if none is named.
 RANKINGS = 'rankings'
 _LONGEST_LINE = 100  # characters of a sentence that a line shows
 _MOST_WORDS = 20  # of a reason, as values of JSON
@@ -69,7 +69,7 @@ def explain_rankings(
 
     Parameters
     ----------
-    name : what was asked to explain
+    name : of the ranker to explain
     rankers : those that ranked
     query : its text
     hits : the documents, with their best passages
@@ -180,7 +180,7 @@ def excerpt_line(number: int, start: int, end: int) -> str:
 
 
 def _absent(name: str, ranking: Ranking, depth: int | None) -> str:
-    """What is said of a hit that a ranking lacks: it may be below the depth."""
+    """The text for a hit that a ranking lacks: it may be below the depth."""
     if depth is None or len(ranking) < depth:
         return f'not in {name}'
     return f'{name} below {depth}'

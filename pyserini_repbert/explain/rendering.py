@@ -181,5 +181,5 @@ def _draw_bars(path: StrPath, groups: Sequence[Bars]) -> None:
 
 
 def _plain(text: str) -> str:
-    """A text in which matplotlib does not read '$' as the beginning of a formula."""
+    """Text in which matplotlib does not read '$' as the beginning of a formula."""
     return text.replace('$', r'\$')

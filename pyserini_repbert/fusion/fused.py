@@ -138,7 +138,7 @@ def _first_hits(run: Run, depth: int) -> Run:
 def look_deeper(ranker: _Ranker, depth: int) -> _Ranker:
     """The ranker, whose fusions search each part at least so deep.
 
-    This is for who reads the rankings of the parts: what is fused stays the same.
+    This is for callers that read the rankings of the parts. The fused ranking does not change.
     """
     changes: dict[str, Any] = {}
     if ranker.parts:

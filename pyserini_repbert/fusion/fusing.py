@@ -11,7 +11,7 @@ import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat
-from math import fsum, isnan, nan
+from math import fsum
 
 import numpy as np
 
@@ -20,7 +20,15 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.interleaving import interleave
 from pyserini_repbert.fusion.methods import RRF_K, FusionMethod, Normalization
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.ranking import NO_HITS, Candidate, Ranking, Run, by_score
+from pyserini_repbert.ranking import (
+    NO_HITS,
+    UNKNOWN_BACKGROUND,
+    Background,
+    Candidate,
+    Ranking,
+    Run,
+    by_score,
+)
 
 
 def fuse(
@@ -181,7 +189,11 @@ def _weighted(
         ) from error
 
 
-def scaled(scores: Sequence[float] | Array, scale: Normalization, background: float = nan) -> Array:
+def scaled(
+    scores: Sequence[float] | Array,
+    scale: Normalization,
+    background: Background = UNKNOWN_BACKGROUND,
+) -> Array:
     """A ranking's scores, normalised: float64 (n,); `background` is the ranking's."""
     chosen = Normalization(scale)
     if isinstance(scores, np.ndarray):
@@ -191,21 +203,16 @@ def scaled(scores: Sequence[float] | Array, scale: Normalization, background: fl
     if chosen is Normalization.NONE or not len(values):
         return values
     if chosen is Normalization.BACKGROUND:
-        if isnan(background):
+        if not background.is_known:
             raise InputError(
                 "a ranking's background is not known: normalise by it where a collection, a dense "
                 "bundle or words are searched, elsewhere by 'max' or 'minmax'",
                 parameters=('normalize',),
             )
-        return scaled(values - background, Normalization.MAX)
-    if chosen is Normalization.MAX and values.max() <= 0:
-        # No share of the best one exists.
-        near: Array = 1.0 / (1.0 + (values.max() - values))
-        return near
-    values = _below_one(values)
+        return _shares_of_best(values - background.score, background.chance)
     if chosen is Normalization.MAX:
-        shares: Array = np.maximum(values, 0) / values.max()
-        return shares
+        return _shares_of_best(values)
+    values = _below_one(values)
     width = np.ptp(values)
     if not width:
         return np.ones(len(values))
@@ -213,6 +220,17 @@ def scaled(scores: Sequence[float] | Array, scale: Normalization, background: fl
     distances = values - values.min()
     result: Array = distances / unit
     return result
+
+
+def _shares_of_best(values: Array, chance: float = 0.0) -> Array:
+    """Scores as shares of the best one, or of what the best has by chance, if that is more."""
+    best = values.max()
+    if best <= 0:
+        # No share of it exists.
+        near: Array = 1.0 / (1.0 + (best - values))
+        return near
+    shares: Array = np.maximum(values, 0) / max(best, chance)
+    return shares
 
 
 def _below_one(values: Array) -> Array:

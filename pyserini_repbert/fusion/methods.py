@@ -1,4 +1,4 @@
-"""The ways to fuse rankings: their names, what they do, and the settings that each has.
+"""The ways to fuse rankings: their names, their formulas, and the settings of each.
 
 Commands, the service and other projects take the names from here. Importing
 this module is light: no `--help` waits for NumPy.
@@ -37,11 +37,12 @@ class Normalization(Choice, what='normalisation'):
     MINMAX : 0 for the lowest score to 1 for the highest
     ZSCORE : the distance from the lowest score in standard deviations of the ranking's scores:
         z-scores, shifted so that a document that the ranking lacks has the lowest, 0
-    MAX : the share of the best score, and 0 for a score below 0. Where no score is above 0:
-        1 / (1 + the distance to the best score), so that the hits keep their order. It is the same
-        however many hits are fused
+    MAX : the share of the best score, and 0 for a score below 0. If no score is above 0: 1 / (1 +
+        the distance to the best score), so that the hits keep their order. It is the same however
+        many hits are fused
     BACKGROUND : as MAX, of what a score has above `Ranking.background`. So the cosines of an
-        encoder that gives .75 to anything count as much as cosines of an encoder that gives it 0
+        encoder that gives .75 to anything count as much as cosines of an encoder that gives it 0.
+        Where chance gives a better score than the best, it is the share of that
     """
 
     NONE = 'none'

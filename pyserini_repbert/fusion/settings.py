@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization
-from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.ranking import NO_WORD, Background, Ranking
 
 DEPTH = 1000  # RepBERT eq. 6 merges two lists of 1000
 # What makes of a score the same, however many hits are fused.
@@ -88,17 +88,18 @@ class FusionSettings:
 
     @property
     def fuses_whole(self) -> bool:
-        """Whether the k best of whole rankings are found without them, see `fusion.threshold`."""
+        """Whether the k best of complete rankings can be found without reading these, see
+        `fusion.threshold`."""
         is_interpolation = self.method is FusionMethod.INTERPOLATION
         return is_interpolation and self.normalize in _OVER_BEST and self.depth is None
 
-    def background_of(self, ranking: Ranking) -> float:
-        """The score of a ranking that adds nothing to an interpolation over the best."""
+    def background_of(self, ranking: Ranking) -> Background:
+        """The scores of a ranking that add nothing to an interpolation over the best."""
         is_background = self.normalize is Normalization.BACKGROUND and len(ranking) > 0
-        return ranking.background if is_background else 0.0
+        return ranking.background if is_background else NO_WORD
 
     def depth_for(self, k: int | None) -> int | None:
-        """How many hits of each ranking are fused, for k fused ones; None: all.
+        """How many hits of each ranking are fused, for k fused hits; None: all.
 
         If `depth` does not say it, it is k for 'interleave', otherwise at least `DEPTH`: the first
         k of interleaved rankings depend on the first k of each only; with other methods, lower
@@ -112,7 +113,7 @@ class FusionSettings:
 
 
 def weights_of(alpha: float | Sequence[float]) -> tuple[float, ...]:
-    """The weights that `alpha` stands for: alpha and 1 - alpha, or the numbers of a sequence.
+    """The weights that `alpha` means: alpha and 1 - alpha, or the numbers of a sequence.
 
     Raises InputError for a number that is not from 0 to 1.
     """

@@ -29,7 +29,7 @@ from pyserini_repbert.data.ordering import rank_by_score
 from pyserini_repbert.fusion.fusing import scaled
 from pyserini_repbert.fusion.methods import Normalization
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.ranking import NO_WORD, Background, Ranking
 
 # How much deeper the second search goes, and how deep at most.
 _DEEPER = 4
@@ -40,7 +40,7 @@ _FAILURES = 2
 
 
 def first_depth(k: int) -> int:
-    """How many hits of each ranking are searched at first, for k fused ones.
+    """How many hits of each ranking are searched at first, for k fused hits.
 
     They are enough for nearly all questions of text collections.
     """
@@ -65,9 +65,9 @@ def next_depth(depth: int, k: int) -> int | None:
 
 
 class BeginningDepth:
-    """How deep questions begin: deep for a while where they would be searched twice.
+    """How deep questions begin: deep for a while if they would otherwise be searched twice.
 
-    This changes no ranking, only what it takes.
+    This changes no ranking, only its cost.
     """
 
     def __init__(self) -> None:
@@ -102,13 +102,13 @@ class FirstHits:
     docids : of the hits, best first
     is_whole : whether the ranking has no others
     scores_of : gives the scores of documents in the whole ranking, None of one that it lacks
-    background : the score that adds nothing, as a document that the ranking lacks
+    background : whose score adds nothing, as a document that the ranking lacks
     """
 
     docids: Sequence[str]
     is_whole: bool
     scores_of: Callable[[Sequence[str]], Sequence[float | None]]
-    background: float = 0.0
+    background: Background = NO_WORD
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
@@ -118,12 +118,13 @@ class FirstHits:
     @cached_property
     def best(self) -> float:
         """The score of the best hit; the background without hits."""
-        return float(self.scores.max()) if self.docids else self.background
+        return float(self.scores.max()) if self.docids else self.background.score
 
     @property
     def lacking(self) -> float:
         """The score that adds nothing: the background, or where no hit has more, less than any."""
-        return self.background if self.best > self.background else -inf
+        no_more = self.background.score
+        return no_more if self.best > no_more else -inf
 
     @cached_property
     def greatest_unseen(self) -> float:
@@ -165,12 +166,12 @@ def fuse_first_hits(parts: Sequence[FirstHits], settings: FusionSettings, k: int
     """
     candidates = _Candidates(parts, settings)
     for number in range(len(parts)):
-        # With each ranking that has scored all, fewer documents are left for the next one.
+        # Each ranking that has scored all leaves fewer documents for the next one.
         candidates.keep_possible(k)
         candidates.complete(number)
     columns = []
     for part, column in zip(parts, candidates.columns, strict=True):
-        # The last row is that of a document which no ranking found. It is computed as the others:
+        # The last row is for a document that no ranking found. It is computed like the others, so
         # rounding cannot make it less than such a document's.
         columns.append(np.append(column, part.greatest_unseen))
     totals = _fused_scores(parts, columns, settings)

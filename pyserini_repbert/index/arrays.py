@@ -1,4 +1,4 @@
-"""Whether the arrays of an index can be what was written.
+"""Whether the arrays of an index are possible values.
 
 Checksums tell what changed since an index was written; this tells what no index has, signed or not:
 places outside of an array, terms outside of a vocabulary, and numbers that are not finite.

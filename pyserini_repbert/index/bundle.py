@@ -75,7 +75,7 @@ def mapped(
 
 
 class Shard(ABC):
-    """One shard: `docids` by row, and texts by row where they are stored."""
+    """One shard: `docids` by row, and texts by row if they are stored."""
 
     def __init__(self, folder: Path, record: ShardRecord, settings: BundleSettings) -> None:
         self.folder = folder
@@ -85,7 +85,7 @@ class Shard(ABC):
                 raise DamagedFileError(
                     f'{folder / name} is missing: restore the file, or build the index again'
                 )
-        # All files are mapped now: an index that is replaced stays readable where it is open.
+        # All files are mapped now, so an open index stays readable after it is replaced.
         self.docids = DocidColumn(folder / DOCIDS, record.count)
         if TEXTS in record.files:
             offsets = mapped(folder / TEXT_OFFSETS, np.int64, (record.count,))
@@ -147,7 +147,7 @@ class Bundle(Generic[SettingsT, _Shard]):
     Parameters
     ----------
     folder : of the index
-    verify : compare all files with their sha256, later only what has changed
+    verify : compare all files with their sha256, later only changed files
     part : a manifest of some of its shards, which alone are opened
     """
 
@@ -205,7 +205,7 @@ class Bundle(Generic[SettingsT, _Shard]):
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Texts in the order of `docids`.
 
-        None for a docid that the bundle lacks, and where no texts are stored.
+        None for a docid that the bundle lacks, and if no texts are stored.
         """
         if not self.settings.texts:
             return [None] * len(docids)

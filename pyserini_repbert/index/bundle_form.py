@@ -44,7 +44,7 @@ SHARD_FORM = FolderForm(
 # A shard that is being written, or that a killed process left.
 UNFINISHED_SHARD = rf'\.{_SHARD_NAME}\.{TEMPORARY}'
 _RECORD = '|'.join(map(re.escape, (MANIFEST, SETTINGS)))
-# Of a bundle, and of a part, which is a bundle of its own.
+# The files of a bundle, and of a part, which is itself a bundle.
 _OWN_FILES = (
     _RECORD,
     rf'\.({_RECORD})\.{TEMPORARY}',

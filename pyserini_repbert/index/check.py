@@ -1,4 +1,4 @@
-"""Whether an index is, to the bit, what was written: every file is read and compared.
+"""Whether an index is identical to what was written, to the bit: every file is read and compared.
 
 What no index holds is refused, too, signed or not: `index.arrays`.
 """
@@ -46,7 +46,7 @@ def check_index(folder: StrPath) -> str:
         raise InputError(
             f'index {folder} has no file {CHECKSUMS} to compare it with: another program wrote it'
         )
-    # Opening it says what is missing.
+    # Opening it reports what is missing.
     return _check_bundle(folder)
 
 

@@ -84,9 +84,14 @@ class DenseBundle(Bundle[DenseSettings, DenseShard]):
         return vectors
 
     @cached_property
+    def sample(self) -> NDArray[np.float32]:
+        """A sample of the vectors, float32 (m, d)."""
+        return self.vectors(sample_positions(len(self)))
+
+    @cached_property
     def sample_mean(self) -> NDArray[np.float32]:
-        """The mean of a sample of the vectors, float32 (d,)."""
-        return mean_vector(self.vectors(sample_positions(len(self))))
+        """The mean of the sample, float32 (d,)."""
+        return mean_vector(self.sample)
 
 
 class DenseShardWriter(ShardWriter[DenseSettings, NDArray[np.float32]]):

@@ -90,7 +90,7 @@ class ColumnRow(NamedTuple):
 
 
 class ColumnSelection(NamedTuple):
-    """The rows, of n, that lie in one column."""
+    """The rows, of n, that are in one column."""
 
     column: int  # its number
     mask: NDArray[np.bool_]  # (n,): which of the rows they are

@@ -218,8 +218,8 @@ def word_weights(line: str) -> dict[str, float]:
 def repeated(weights: dict[str, float], sqrt: bool = False) -> str:
     """Each word repeated by its term frequency, round(100 y) or round(100 sqrt(y)).
 
-    A word is left out where this is below 1 unrounded. DeepCT's paper rounds every weight; its
-    released script, which made the published index, drops what is below 1.
+    A word is left out where this is below 1 unrounded. DeepCT's paper rounds every weight. Its
+    released script, which made the published index, drops weights below 1.
     """
     text: list[str] = []
     for word, weight in weights.items():

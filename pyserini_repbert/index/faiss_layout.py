@@ -42,11 +42,13 @@ def read_faiss(path: Path, advice: str, flag: int = 0) -> Any:
 class FaissFolder:
     """An index folder in Pyserini's layout, of any kind that FAISS can read.
 
-    `verify` compares its files with the checksums beside them, where there are any (those that this
-    package exports).
+    `verify` compares its files with the checksums beside them, if there are any (this package
+    exports them).
     """
 
-    sample_mean = None  # Its vectors cannot be read for a sample.
+    # Its vectors cannot be read for a sample.
+    sample = None
+    sample_mean = None
 
     def __init__(self, folder: StrPath, verify: bool = True) -> None:
         self.folder = Path(folder)

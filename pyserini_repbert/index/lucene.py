@@ -71,8 +71,8 @@ def build_lucene_index(
 ) -> int:
     """Write a Lucene index with positions, document vectors and raw passages.
 
-    The folder appears when it is whole. The passages that `LuceneSparseSearcher.texts` gives back
-    are the corpus's, whatever was added for Lucene.
+    The folder appears when it is whole. `LuceneSparseSearcher.texts` returns the corpus's passages,
+    without anything that was added for Lucene.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def documents(
     kind : of the index
     corpus : the passages
     additions : what a variant adds to each, or has in its place
-    form_of : a text in the form that Lucene gets
+    form_of : turns text into the form that Lucene gets
     """
     variant = LuceneVariant(kind)
     for passage, added in zip(corpus, additions, strict=variant is not LuceneVariant.BM25):

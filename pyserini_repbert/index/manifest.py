@@ -39,7 +39,7 @@ COLLECTION_FILE = 'collection.sqlite'
 SETTINGS = 'encoding.json'  # in a folder that is being filled
 PART = 'part-'  # prefix of the folders that hold the parts of an unfinished index
 SHARD = 'shard.json'
-# Entries of a record that are left out where they are None.
+# Entries of a record that are left out if they are None.
 _LEFT_OUT = (*MODEL_DIGESTS, 'overlap')
 _SIGNED = re.compile(rb'(.*),\n "sha256": "([0-9a-f]{64})"\n\}\n', re.DOTALL)
 
@@ -92,20 +92,20 @@ def _unsigned(raw: bytes, path: Path) -> bytes:
 
 
 def read_record(path: Path, kind: type[_Record], is_signed: bool = False) -> _Record:
-    """Read a record of the given kind; of a signed one, the checksum is compared."""
+    """Read a record of the given kind. If it is signed, its checksum is compared."""
     raw = _bytes(path)
     return _parsed(kind, _unsigned(raw, path) if is_signed else raw, path)  # type: ignore[no-any-return]
 
 
 def manifest_kind(folder: StrPath) -> str:
-    """The kind of the bundle in a folder; 'dense' where no manifest names another."""
+    """The kind of the bundle in a folder; 'dense' if no manifest names another."""
     path = Path(folder) / MANIFEST
     values = _parsed(dict[str, Any], _bytes(path), path) if path.is_file() else {}
     return str(values.get('kind', DenseSettings.kind))
 
 
 def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[SettingsT]:
-    """The manifest of an index folder, which has to be of the kind of `settings`.
+    """The manifest of an index folder, which must have the kind of `settings`.
 
     A manifest of format version 1 has no checksum of itself; it is read with a warning.
     """
@@ -136,7 +136,7 @@ def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[Settin
 
 def variant_of_parts(output: StrPath) -> str | None:
     """The model of term weights whose parts an unfinished index has, as
-    `TermWeightsSettings.variant`; None for parts of another index, and without any.
+    `TermWeightsSettings.variant`; None for parts of another index, and if there are none.
     """
     for part in sorted(Path(output).glob(f'{PART}*')):
         if (part / MANIFEST).is_file() and manifest_kind(part) == TermWeightsSettings.kind:
@@ -150,7 +150,7 @@ def is_collection(folder: Path) -> bool:
 
 
 def missing_manifest(folder: StrPath) -> InputError:
-    """The error for a folder without a manifest: what it is instead, and what to do."""
+    """The error for a folder without a manifest: what the folder is instead, and what to do."""
     if any(Path(folder).glob(f'{PART}*')):
         advice = 'encode those that are missing, and finish it, or wait until that has ended'
         return InputError(f'index {folder} is in parts: {advice}', parameters=('finish',))

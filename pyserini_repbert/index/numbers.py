@@ -1,4 +1,4 @@
-"""`DocumentNumbers`: what is kept of an index's documents names them by number."""
+"""`DocumentNumbers`: the numbers by which stored data names an index's documents."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _nearest(
 
 
 def _common_share(expected: NDArray[np.int64], nearest: NDArray[np.int64]) -> float:
-    """The mean share of expected rows that are among the nearest; 1 where there are none."""
+    """The mean share of expected rows that are among the nearest; 1 if there are none."""
     if not expected.shape[1]:
         return 1.0
     shares = []

@@ -12,14 +12,15 @@ class BundlePart:
 
     Attributes
     ----------
-    files : regular expressions, as of `FolderForm`. A bundle may be written again beside such files
+    files : regular expressions, as in `FolderForm`. A bundle may be written again beside such files
     """
 
     files: tuple[str, ...] = ()
 
     def replacing(self, folder: Path) -> AbstractContextManager[None]:
-        """A context in which other shards replace a bundle's; it removes what is of the
-        shards before.
+        """A context in which other shards replace a bundle's.
+
+        It removes what belongs to the previous shards.
 
         Raises BusyError if another process makes it.
         """

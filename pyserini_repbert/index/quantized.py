@@ -21,9 +21,9 @@ _SMALLEST_SCALE = 2.0**-100
 
 
 class Int8Vectors:
-    """Vectors in int8, as an array of float32 (n, d) that is computed where it is read.
+    """Vectors in int8, as an array of float32 (n, d) that is computed when it is read.
 
-    A slice is a view of the same memory, as of an array. Rows chosen otherwise, by numbers or a
+    A slice is a view of the same memory, as for an array. Rows chosen otherwise, by numbers or a
     mask, are float32 arrays, and so is `np.asarray` of it.
 
     Parameters
@@ -77,10 +77,13 @@ StoredVectors = NDArray[np.floating] | Int8Vectors
 
 
 def quantize(vectors: NDArray[np.floating]) -> Int8Vectors:
-    """The nearest vectors in int8 of vectors (n, d); what is not finite has a scale that is not."""
+    """The nearest int8 vectors of vectors (n, d).
+
+    If a vector is not finite, neither is its scale.
+    """
     largest = np.abs(vectors).max(axis=1, initial=0).astype(np.float64)
     mantissas, exponents = np.frexp(largest / GREATEST)
-    # Rounded up: no value lies beyond the greatest whole number.
+    # Rounded up, so that no value is beyond the greatest integer.
     rounded = np.ldexp(np.ceil(mantissas * 2**_SCALE_BITS), exponents - _SCALE_BITS)
     scales = np.maximum(rounded, _SMALLEST_SCALE).astype(np.float32)
     with np.errstate(invalid='ignore'):

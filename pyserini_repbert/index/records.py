@@ -32,8 +32,7 @@ SCALES = 'scales.npy'
 # What the model gave, until a shard with shorter vectors is finished.
 WHOLE = 'whole.npy'
 
-# The checksums of a model, and what differs where they do. All but the first may be None: not
-# known.
+# The checksums of a model, and what differs if they do. All but the first may be None: not known.
 MODEL_DIGESTS = {
     'weights_sha256': 'weights or settings',
     'config_sha256': 'configuration',
@@ -121,7 +120,7 @@ class DenseSettings:
 class TermWeightsSettings:
     """How the vectors of a bundle of term weights, EPIC's or others, were made and are stored.
 
-    What it shares with `DenseSettings` means the same.
+    Attributes that `DenseSettings` also has mean the same.
     """
 
     kind: ClassVar[str] = 'epic'

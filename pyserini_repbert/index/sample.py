@@ -6,12 +6,18 @@ what a passage has that was not chosen for the query.
 
 from __future__ import annotations
 
+from math import log, sqrt
+
 import numpy as np
 from numpy.typing import NDArray
+
+from pyserini_repbert.ranking import Background
 
 # Vectors of a sample: the mean of their products with a query is within a sixteenth of their
 # deviation.
 SAMPLE = 256
+# Scores have a longer tail than a normal distribution (regressions/studies/small_folders.py).
+_TAIL = 1.25
 
 
 def sample_positions(n_rows: int) -> NDArray[np.int64]:
@@ -28,3 +34,24 @@ def mean_vector(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         return np.zeros(vectors.shape[1], np.float32)
     mean: NDArray[np.float32] = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
     return mean
+
+
+def background_of(
+    scores: NDArray[np.float32], n_rows: int, mean: float | None = None
+) -> Background:
+    """The background of a query, by its scores with a sample.
+
+    The best of n normally distributed scores is about sqrt(2 ln n) deviations above their mean.
+
+    Parameters
+    ----------
+    scores : with the sample, (m,)
+    n_rows : how many vectors are searched
+    mean : of the scores, where it is known; None: it is computed
+    """
+    if not len(scores):
+        return Background(0.0)
+    if mean is None:
+        mean = float(scores.mean(dtype=np.float64))
+    deviation = float(scores.std(dtype=np.float64))
+    return Background(mean, mean + _TAIL * sqrt(2 * log(max(n_rows, 1))) * deviation)

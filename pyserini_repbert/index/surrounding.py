@@ -1,4 +1,4 @@
-"""The index in which a path lies."""
+"""The index that contains a path."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SEGMENTS = re.compile('segments_[0-9a-z]+')
 
 
 def surrounding_index(path: StrPath) -> Path | None:
-    """The folder of the index or the collection in which a path lies.
+    """The folder of the index or the collection that contains a path.
 
-    None for a path that lies in none; an index does not lie in itself.
+    None if there is none; an index does not contain itself.
     """
     for folder in Path(os.path.realpath(path)).parents:
         if is_index_folder(folder):

@@ -135,7 +135,7 @@ class TermWeightsShard(Shard):
         while step > 1:
             step >>= 1
             probe = before + np.uint16(step - 1)
-            # What lies beyond the block's end is not used.
+            # Values beyond the block's end are not used.
             lower = self.terms.take(starts + probe, mode='wrap') < wanted
             lower &= probe < counts
             before += lower * np.uint16(step)

@@ -87,7 +87,7 @@ def quantised(vectors: TermVectors) -> tuple[NDArray[np.uint8], NDArray[np.float
 
 
 def _counts_below(vectors: TermVectors, blocks: int) -> NDArray[np.int64]:
-    """(n, blocks + 1): how many terms of a vector lie below each block, and how many it has."""
+    """(n, blocks + 1): how many terms of a vector are below each block, and how many it has."""
     rows = np.repeat(np.arange(len(vectors)), np.diff(vectors.offsets))
     cells = rows * blocks + (vectors.terms >> BLOCK_BITS)
     inside = np.bincount(cells, minlength=len(vectors) * blocks)

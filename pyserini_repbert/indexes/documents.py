@@ -25,7 +25,7 @@ class IndexDocuments(SearchedDocuments):
     Parameters
     ----------
     index : open
-    machine : where it is searched
+    machine : where the search runs
     give_texts : gives hits their texts, as `with_texts`; None: the index does
     closes : whether `close` closes the index
     """
@@ -63,7 +63,7 @@ class IndexDocuments(SearchedDocuments):
 
     @property
     def vectors_sha256(self) -> str:
-        # Where there are none, that is said first.
+        # If there are none, this error comes first.
         assert self._dense is not None
         if self.numbers is None:
             raise InputError(

@@ -10,7 +10,7 @@ class Generations:
 
     @property
     def generation_number(self) -> int | None:
-        """Which of its generations it is; None if there is only one."""
+        """Which of its generations it is; None if there is only one generation."""
         return None
 
     @property

@@ -1,4 +1,5 @@
-"""What an index is: an `IndexKind` recognises and opens one, an `Index` is open until it is closed.
+"""Kinds of indexes: an `IndexKind` recognises and opens an index, an `Index` is open until it is
+closed.
 
 A kind is a folder of this package, whose `__init__` defines `KIND`, or what an extension brings.
 Nothing else lists kinds.
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.index.term_weights import TermWeightsBundle
     from pyserini_repbert.indexes.stores import DocumentStore
 
-# The kind of a name that no kind knows: it says what is missing.
+# The kind of a name that no kind knows, which reports what is missing.
 _USUAL = 'dense'
 # The ranking of the dense vectors of an index.
 USUAL_RANKING = 'dense'
@@ -68,7 +69,7 @@ class ExplainingModel:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How a user wants an index to be searched; what is not said is up to the index.
+    """How a user wants an index to be searched. The index decides everything that is not set.
 
     The attributes are fields of `PipelineSpec`.
 
@@ -177,7 +178,9 @@ class IndexKind(ABC):
             raise InputError(f"'{location}' is not a collection: {advice}", parameters=('index',))
 
     def verify(self, folder: Path, on_difference: Callable[[str], object]) -> str:
-        """Compare all files of an index with their recorded checksums; returns what it holds.
+        """Compare all files of an index with their recorded checksums.
+
+        Returns a description of the index.
 
         Parameters
         ----------
@@ -210,7 +213,7 @@ def refuse_options(given: set[str], what_is_searched: str) -> None:
     Parameters
     ----------
     given : names of options
-    what_is_searched : a clause that says what was named instead
+    what_is_searched : a clause that says what the user named instead
     """
     purposes = _PURPOSES | dict.fromkeys(scans(), 'dense vectors')
     for name, purpose in purposes.items():
@@ -281,7 +284,7 @@ class Index(Generations, ABC):
         return OfferedRankings(self.rankings)
 
     def ranking(self, name: str, machine: Machine) -> Ranker:
-        """One of its rankings, alone. Raises InputError for one that the index does not have."""
+        """A single ranking of the index. Raises InputError for one that the index does not have."""
         if name not in self.offered.names:
             raise InputError(
                 f'{self.description} with the rankings '
@@ -363,7 +366,7 @@ class Index(Generations, ABC):
 
     @property
     def explaining_model(self) -> ExplainingModel | None:
-        """The model that explains its scores unless a user names one; None without one."""
+        """The model that explains its scores by default; None without one."""
         return None
 
     def about(self) -> dict[str, Any]:
@@ -371,7 +374,7 @@ class Index(Generations, ABC):
         return {}
 
     def learned(self) -> str | None:
-        """The folder of what it learned or a person set, if that is in use; None if not."""
+        """The folder with what it learned or a user set, if it is used; None if not."""
         return None
 
     def taught_by(self) -> str | None:
@@ -381,12 +384,12 @@ class Index(Generations, ABC):
     def as_learned(self, folder: str, machine: Machine) -> Ranker | None:
         """The search of the open index as `adapt` learned it, without a reranker.
 
-        None if the index is opened again for it.
+        None if the index is opened again instead.
         """
         return None
 
     def close(self) -> None:
-        """Release what is held open."""
+        """Release everything that is open."""
 
 
 @cache

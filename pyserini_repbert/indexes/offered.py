@@ -1,4 +1,4 @@
-"""`OfferedRankings`: the rankings of an index that are searched alone, as a service offers them."""
+"""`OfferedRankings`: the single rankings of an index, as a service offers them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class OfferedRankings:
     of_documents : take a document instead of a question
     with_feedback : move a query's vector towards its best hits
     scanned : by name, those whose hits a scan finds
-    usual : is searched where none is named; '' if the first ones of vectors and words are
-    fused : are fused where all are asked for; none if there are no two
+    usual : is searched if none is named; '' if the first ones of vectors and words are
+    fused : are fused if all are asked for; empty if there are not two
     """
 
     names: tuple[str, ...]

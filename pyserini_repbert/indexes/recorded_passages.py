@@ -24,7 +24,7 @@ class Passages:
 def recorded_passages(output: str, above: tuple[Path, ...] = ()) -> Passages | None:
     """The source of the passages of a run or an index, by its record or the records of its inputs.
 
-    None if none names one. An index of the catalog stands for its collection. Outputs already
+    None if no index names one. An index of the catalog means its collection. Outputs already
     visited, those `above`, are not followed again: a file may have been rebuilt from its own
     output.
     """

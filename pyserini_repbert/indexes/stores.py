@@ -10,7 +10,7 @@ from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import Origin, stored_docid
 from pyserini_repbert.data.passages import PassageTexts
 
-# Stands for all fields of a document.
+# Means all fields of a document.
 ALL_FIELDS = '*'
 
 
@@ -47,12 +47,12 @@ class DocumentStore:
     def stored_docid(self, docid: str) -> str:
         """The docid of a document that is named by it, or as a person reads it.
 
-        A docid that is not here stays as it is.
+        An unknown docid is returned unchanged.
         """
         return stored_docid(docid, lambda known: self.documents([known]) != [None])
 
     def raws(self, docids: Sequence[str]) -> list[str | None]:
-        """Documents as they are stored, None for each that is not here."""
+        """Documents as stored; None for each unknown docid."""
         raws: list[str | None] = []
         for docid, text in zip(docids, self.texts(docids), strict=True):
             raw = None
@@ -63,11 +63,11 @@ class DocumentStore:
         return raws
 
     def fields(self, docids: Sequence[str], names: Sequence[str]) -> list[dict[str, Any]]:
-        """The fields of documents that have these names; `ALL_FIELDS` among them stands for all."""
+        """The fields of documents that have these names; `ALL_FIELDS` among them means all."""
         return [{} for _ in docids]
 
     def origins(self, docids: Sequence[str]) -> list[Origin]:
-        """Where documents stand in their sources; an empty one where that is not known."""
+        """The locations of documents in their sources; an empty one if it is unknown."""
         return [Origin() for _ in docids]
 
     def addresses(self, docids: Sequence[str]) -> list[str]:

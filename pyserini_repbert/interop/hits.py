@@ -65,8 +65,8 @@ def index_passages(
 
 
 def open_named(searcher: Any) -> Any:
-    """The search of an index or a collection that is given by its folder or catalog name; an open
-    searcher as it is.
+    """The search of an index or a collection, given by its folder or catalog name; an open searcher
+    is returned unchanged.
     """
     if isinstance(searcher, (str, Path)):
         return open_searcher(PipelineSpec(index=str(searcher)))
@@ -74,8 +74,8 @@ def open_named(searcher: Any) -> Any:
 
 
 def excerpt_metadata(hit: Candidate) -> dict[str, Any]:
-    """Of a document: its title, and the number and the characters of the passage that decided,
-    with its headings, where it is in its file, and its address; and what an extension says of it.
+    """For a document: its title, and the number and characters of the deciding passage, with its
+    headings, its location in the file, and its address; and what an extension says about it.
     """
     if not hit.excerpts:
         return {**hit.added}
@@ -140,8 +140,8 @@ def retrieved_hits(
     searcher, query, k, texts : as in `hits_with_text`
     of_extensions : what extensions say of the hits of a collection, as `Collection.search` takes it
 
-    Raises InputError for an argument that no extension takes, and where an extension cannot say
-    what is asked.
+    Raises InputError for an argument that no extension takes, and if an extension cannot give what
+    is asked for.
     """
     search = search_of_arguments(as_ranker(searcher), of_extensions)
     if search is None:
@@ -152,7 +152,7 @@ def retrieved_hits(
 
 @dataclass(frozen=True)
 class RankedText:
-    """A text by its position in what was given, from 0, with its new score."""
+    """A text, named by its position in the input, from 0, with its new score."""
 
     position: int
     score: float
@@ -171,9 +171,9 @@ def rerank_texts(
     ----------
     reranker : any of ours
     query : a question
-    texts : what is reranked
-    docids : one for each text, by which a reranker with an index finds its vectors; a text whose
-        docid is None, or also names another text, is encoded
+    texts : to rerank
+    docids : one for each text, by which a reranker with an index finds the text's vectors; if it is
+        None, or also names another text, the text is encoded
     k : how many texts; None: all
     """
     names = _distinct_names(docids)
@@ -184,7 +184,7 @@ def rerank_texts(
 
 
 def _distinct_names(docids: Sequence[str | None]) -> list[str]:
-    """A name for each text: its docid, or its position where it has none of its own.
+    """A name for each text: its docid, or its position if the docid is missing or not unique.
 
     Two passages of a document often have its docid. A position has a space, as no docid of an
     index has.

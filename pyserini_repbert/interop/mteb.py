@@ -127,7 +127,7 @@ class _Search(ABC):
     def index(
         self, corpus: Any, *, task_metadata: Any, num_proc: int | None = None, **_: Any
     ) -> None:
-        """Index a task's corpus, which replaces an earlier one."""
+        """Index a task's corpus; this replaces an earlier one."""
         texts = _texts(corpus, PromptType.document, task_metadata, num_proc)
         self._size = len(texts)
         self._folder = TemporaryDirectory(prefix='pyserini-repbert-')
@@ -180,8 +180,9 @@ def _select(ranking: Ranking, docids: Collection[str]) -> Ranking:
 
 
 class DenseSearch(_Search):
-    """mteb's `SearchProtocol`: RepBERT's exact search. The parameters are as of
-    `RepBertEncoder`.
+    """mteb's `SearchProtocol`: RepBERT's exact search.
+
+    The parameters are as in `RepBertEncoder`.
     """
 
     def __init__(

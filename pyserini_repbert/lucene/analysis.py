@@ -1,4 +1,4 @@
-"""What Lucene's analyzer of a language makes of a text, and the words of a query in it."""
+"""Text analysed by Lucene's analyzer of a language, and the words of a query in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_j
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
 
 _ATTRIBUTES = 'org.apache.lucene.analysis.tokenattributes.'
-# The greatest character that Java counts as one.
+# The greatest character that is one unit in Java.
 _ONE_UNIT = 0xFFFF
 
 
@@ -59,7 +59,7 @@ class Analyzer:
     def find_words(self, query: str, text: str) -> list[WordMatch]:
         """The words of a text whose terms a query has, in order; those that overlap are one.
 
-        They match in whichever form they are written (see `unite`).
+        They match in any written form (see `unite`).
         """
         wanted = {token.term for token in self.tokens(unite(query, self.language))}
         if not wanted:
@@ -92,7 +92,7 @@ def _read_tokens(stream: Any) -> list[Token]:
 
 
 def _characters_of_units(text: str) -> list[int]:
-    """For each of Java's 16-bit units of a text, the number of its character, and the end."""
+    """The character's number for each of Java's 16-bit units of a text, and the end."""
     characters = []
     for number, character in enumerate(text):
         characters += [number] * (2 if ord(character) > _ONE_UNIT else 1)

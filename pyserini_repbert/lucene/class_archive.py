@@ -24,8 +24,8 @@ from pyserini_repbert.lucene.java_home import Java
 
 logger = logging.getLogger(__name__)
 
-# In a process of its own, which lists the classes that two indexes and two searches load. Lucene
-# reads an index of one document, or a list of fewer than 128, by other classes than longer ones.
+# In a separate process, which lists the classes that two indexes and two searches load. Lucene
+# reads an index of one document, or a list of fewer than 128, with other classes than longer ones.
 _LIST_CLASSES = """
 import sys
 from pathlib import Path
@@ -51,8 +51,8 @@ with jvm.started_ahead(few_queries=True, more_options=[f'-XX:DumpLoadedClassList
 """
 # The options of `make_archive` are part of an archive's name: who changes them, or the list above,
 # changes this number.
-_EDITION = 2
-# By itself, Java maps the archive at an address drawn by chance, and corrects all pointers in it.
+_EDITION = 4
+# By default, Java maps the archive at a random address, and corrects all pointers in it.
 _AT_ITS_ADDRESS = ('-XX:+UnlockDiagnosticVMOptions', '-XX:ArchiveRelocationMode=0')
 # Java compares checksums, which takes .04 s: a damaged archive would end the process.
 _VERIFIED = '-XX:+VerifySharedSpaces'
@@ -73,7 +73,10 @@ _GIVEN_UP = 24 * 3600
 
 
 def archive_path(java: Java, jar: Path) -> Path:
-    """The archive of a Java and a jar, in the cache folder; both are named by what they are now."""
+    """The archive for a Java and a jar, in the cache folder.
+
+    Its name depends on the present state of both.
+    """
     status = jar.stat()
     of_jar = (str(jar), status.st_size, status.st_mtime_ns)
     identity = (_EDITION, str(java.home), java.version, *of_jar)
@@ -95,7 +98,7 @@ def make_archive(java: Java, jar: Path, options: Sequence[str]) -> Path | None:
 
     Parameters
     ----------
-    java, jar : what it is for
+    java, jar : that the archive is for
     options : of Java, as it will be started
 
     Returns its path; None if Java cannot make it, or the cache folder is not writable.

@@ -80,7 +80,7 @@ def placeholder_openai_key() -> Iterator[None]:
     """A context with an OpenAI key.
 
     Importing Pyserini 1.6 makes a client, which recent `openai` refuses without a key. A key that
-    is set is left alone; a client made with the placeholder can reach nothing.
+    is already set does not change. A client with the placeholder cannot reach any server.
     """
     before = os.environ.get(_OPENAI_KEY)
     os.environ[_OPENAI_KEY] = before or 'unset'

@@ -1,4 +1,4 @@
-"""Of which language texts are, among those with an analyzer: by their frequent words.
+"""Guess the language of texts, among the languages with an analyzer, by their frequent words.
 
 Lucene's analyzers leave out frequent words of their languages. The language whose list has most of
 a text's words is the text's. Chinese, Japanese, Korean and Thai are told by their characters.
@@ -38,7 +38,8 @@ _LISTS = {
     'te': 'te/stopwords.txt',
     'tr': 'tr/stopwords.txt',
     'uk': 'uk/stopwords.txt',
-    # Languages without an analyzer in Anserini's map, so that none is taken for another one.
+    # Languages without an analyzer in Anserini's map, so that none of them is mistaken for another
+    # one.
     'bg': 'bg/stopwords.txt',
     'ca': 'ca/stopwords.txt',
     'cs': 'cz/stopwords.txt',
@@ -46,7 +47,8 @@ _LISTS = {
     'ro': 'ro/stopwords.txt',
     'sr': 'sr/stopwords.txt',
 }
-# Of the words of a text, so many are in its language's list, and in no other by so much more.
+# The least share of a text's words in its language's list, and how much greater it must be than any
+# other list's.
 _FEWEST = 0.12
 _CLEARLY = 1.15
 _FEWEST_WORDS = 20

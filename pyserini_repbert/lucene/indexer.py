@@ -6,17 +6,17 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
-from pyserini_repbert.errors import InputError, JavaError, PyseriniRepbertError, exhausted
-from pyserini_repbert.lucene.jvm import java_class, java_reason, quiet_java
+from pyserini_repbert.errors import InputError, JavaError
+from pyserini_repbert.lucene.jvm import failed_indexing, java_class, java_reason, quiet_java
 from pyserini_repbert.lucene.languages import ENGLISH
 from pyserini_repbert.lucene.lucene_form import is_lucene_index
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+from pyserini_repbert.lucene.updating import open_indexer
 
 logger = logging.getLogger(__name__)
-
-MAX_BUFFER = 2048  # MB: Lucene's own limit for one indexing thread
 
 
 class LuceneWriter:
@@ -49,9 +49,13 @@ class LuceneWriter:
                 'io.anserini.collection.JsonVectorCollection$Document'
             )
             self._json = java_class('com.fasterxml.jackson.databind.ObjectMapper')()
-        options = _indexer_options(folder, threads, impact, language)
+        settings: dict[str, Any] = {'threads': threads, 'storeRaw': True}
+        if impact:
+            settings |= {'impact': True, 'pretokenized': True}
+        else:
+            settings |= {'language': language, 'storePositions': True, 'storeDocvectors': True}
         try:
-            self._java = java_class('io.anserini.index.SimpleIndexer')(options)
+            self._java = open_indexer(folder, **settings)
         except self._failure as error:
             raise JavaError(
                 f'Lucene cannot write to {folder} ({java_reason(error)}): check the folder and its '
@@ -71,21 +75,15 @@ class LuceneWriter:
             else:
                 added = self._java.addRawDocuments(list(documents))
         except self._failure as error:
-            raise self._stopped(java_reason(error)) from error
+            raise failed_indexing(java_reason(error), self._folder.parent) from error
         if added != len(documents):
             tragedy = self._java.writer.getTragicException()
             if tragedy:
-                raise self._stopped(tragedy.toString())
+                raise failed_indexing(tragedy.toString(), self._folder.parent)
             raise InputError(
                 f'Anserini refused {len(documents) - added} of {len(documents)} documents from '
                 f'{documents[0][:80]!r} on: fix the corpus (a docid has at most 32,766 bytes)'
             )
-
-    def _stopped(self, reason: str) -> PyseriniRepbertError:
-        limit = exhausted(RuntimeError(reason), self._folder.parent)
-        return limit or JavaError(
-            f'Lucene could not index ({reason}): free memory or disk, and start again'
-        )
 
     def __enter__(self) -> LuceneWriter:
         return self
@@ -95,23 +93,11 @@ class LuceneWriter:
             self._java.close()
         except self._failure as failure:
             if error is None:
-                raise self._stopped(java_reason(failure)) from failure
+                raise failed_indexing(java_reason(failure), self._folder.parent) from failure
             logger.info('closing an unfinished index failed: %s', java_reason(failure))
         # Anserini only logs a failure to close.
         if error is None and not is_lucene_index(self._folder):
             raise JavaError('Lucene could not finish the index: check the free disk space')
-
-
-def _indexer_options(folder: Path, threads: int, impact: bool, language: str) -> list[str]:
-    """The command line of Anserini's indexer."""
-    heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20  # MB
-    buffer = max(16, min(MAX_BUFFER, heap // 4))
-    options = ['-input', '', '-index', str(folder.absolute()), '-threads', str(threads)]
-    options += ['-memoryBuffer', str(buffer), '-storeRaw']
-    if impact:
-        return [*options, '-collection', 'JsonVectorCollection', '-impact', '-pretokenized']
-    options += ['-collection', 'JsonCollection', '-storePositions', '-storeDocvectors']
-    return [*options, '-language', language]
 
 
 class LuceneCorpus(Corpus):

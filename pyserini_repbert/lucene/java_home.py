@@ -77,7 +77,7 @@ def found_javas() -> Iterator[Java]:
 
 
 def _home_folders() -> Iterator[tuple[str, Path]]:
-    """(where it was found, folder) of what may be homes of Java."""
+    """(where it was found, folder) of possible Java homes."""
     named = os.environ.get('JAVA_HOME')
     if named:
         yield 'JAVA_HOME', Path(named)
@@ -98,7 +98,7 @@ def _home_folders() -> Iterator[tuple[str, Path]]:
 
 def _usual_folders() -> list[str]:
     """Patterns of Java home folders, with one `*` each."""
-    # It stays '~' for a user without one.
+    # For a user without a home folder, it remains '~'.
     home = os.path.expanduser('~')
     if sys.platform == 'darwin':
         return [
@@ -120,7 +120,7 @@ def _usual_folders() -> list[str]:
 
 
 def _release(home: Path) -> dict[str, str]:
-    """The `KEY="value"` lines of a Java home's release file; empty without one."""
+    """The `KEY="value"` lines of a Java home's release file; empty if it has none."""
     try:
         text = (home / 'release').read_text(encoding='utf-8', errors='replace')
     except OSError:

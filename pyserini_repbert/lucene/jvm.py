@@ -25,6 +25,7 @@ from pyserini_repbert.errors import (
     JavaError,
     MismatchError,
     PyseriniRepbertError,
+    exhausted,
     needs,
 )
 from pyserini_repbert.lucene.class_archive import archive_options, make_archive, make_in_background
@@ -48,13 +49,16 @@ _SEVERAL_THREADS = '-XX:+UseG1GC'
 # Java would change this process's folder for a moment, to tidy what `jps` reads: a thread that then
 # opens a file by its relative path does not find it.
 _NO_PERF_DATA = '-XX:-UsePerfData'
-# By itself, Java begins with a 64th of the machine's memory.
+# By default, Java begins with a 64th of the machine's memory.
 _FIRST_HEAP = '-Xms64m'
+# Lucene 9 reads files into buffers if it may not unmap them: to prepare that takes 20 ms. Lucene 10
+# has no such property.
+_UNMAPPED = '-Dorg.apache.lucene.store.MMapDirectory.enableUnmapHack=false'
 # A process that ends soon takes 25 MB less with such a heap. The second compiler would take longer
 # than it saves: to index 300 to 20,000 documents of 150 words takes a quarter to a half less
 # processor time without it. The first one compiles what runs five times as often as usual: that
 # takes 4% less for a question, and 8% less to index 30,000 documents.
-_SHORT_LIFE = ('-Xms16m', '-XX:TieredStopAtLevel=1', '-XX:CompileThresholdScaling=5')
+_SHORT_LIFE = ('-Xms16m', '-XX:TieredStopAtLevel=1', '-XX:CompileThresholdScaling=5', _UNMAPPED)
 # Log4j writes warnings to stderr. To read its configuration takes half of the time in which Java
 # starts.
 _LOGGING = 'log4j2.loggerContextFactory'
@@ -97,9 +101,9 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
 
     Waits for the thread of `started_ahead`. `-Xrs` leaves Ctrl-C to Python, so that an interrupted
     command still removes its unfinished files. The maximum heap is Java's default unless the
-    environment variable PYSERINI_REPBERT_JAVA_HEAP gives a size ('4g'). Where the user has no
-    options of Java, it takes little memory, and reads the archive of `prepare_classes`, if there is
-    one. Raises JavaError if no Java starts.
+    environment variable PYSERINI_REPBERT_JAVA_HEAP gives a size ('4g'). If the user sets no Java
+    options, Java takes little memory, and reads the archive of `prepare_classes`, if there is one.
+    Raises JavaError if no Java starts.
     """
     _start(_ONE_THREAD, extra_options)
 
@@ -198,10 +202,10 @@ def started_ahead(few_queries: bool = False, more_options: Sequence[str] = ()) -
     """A context in which a thread starts the virtual machine and loads Lucene's classes.
 
     That takes as long as importing PyTorch does. A caller that needs Java waits for the thread, and
-    gets the error if the start failed; leaving the context waits for it, too. With `few_queries`,
-    for a process that ends soon, Java gets the smallest initial heap and the compiler that takes
-    least time. The user's own options of Java replace these. If there is no archive of classes, one
-    is then made in the background: the next such process starts Java sooner.
+    gets the error if the start failed. Leaving the context also waits for the thread. With
+    `few_queries`, for a process that ends soon, Java gets the smallest initial heap and the
+    compiler that takes least time. The user's own options of Java replace these. If there is no
+    archive of classes, one is made in the background, so the next such process starts Java sooner.
     `more_options` follow them.
     """
 
@@ -210,7 +214,7 @@ def started_ahead(few_queries: bool = False, more_options: Sequence[str] = ()) -
             if few_queries and not _has_users_options():
                 _start(_ONE_THREAD, (*_PLAIN_LOGGING, *more_options), ends_soon=True)
             quiet_java()
-            # Python goes on while a method of Java loads the classes of a search. While pyjnius
+            # Python continues while a method of Java loads the classes of a search. While pyjnius
             # finds a class, it waits.
             java_class('java.lang.Class').forName(_SEARCHER)
             java_class(_SEARCHER)
@@ -296,7 +300,7 @@ def _locale_of_paths() -> Iterator[None]:
 
 @contextmanager
 def _captured_stderr(lines: list[str]) -> Iterator[None]:
-    """Collect in `lines` what is written to file descriptor 2, by native code too.
+    """Collect in `lines` everything that is written to file descriptor 2, even by native code.
 
     The caller decides what to show.
     """
@@ -361,6 +365,14 @@ def _detach() -> None:
 def java_reason(error: Exception) -> str:
     """The first line of a Java exception, without pyjnius's preface and the stack."""
     return str(error).partition('\n')[0].removeprefix('JVM exception occurred: ')
+
+
+def failed_indexing(reason: str, folder: Path) -> PyseriniRepbertError:
+    """The error of a Lucene index below a folder that cannot be written, for a reason of Java."""
+    limit = exhausted(RuntimeError(reason), folder)
+    return limit or JavaError(
+        f'Lucene could not index ({reason}): free memory or disk, and start again'
+    )
 
 
 def quiet_java() -> None:

@@ -12,7 +12,7 @@ from pyserini_repbert.lucene.sparse_settings import MANIFEST
 
 _SEGMENT = '_[0-9a-z]+'
 _OF_SEGMENTS = 'si cfs cfe fnm fdt fdx fdm nvd nvm tvd tvx tvm kdd kdi kdm dii dim liv'
-# By Lucene's IndexFileNames: a segment, its generation, its codec's name, and what it holds.
+# As in Lucene's IndexFileNames: a segment, its generation, its codec's name, and its content.
 LUCENE_FILES = (
     '(pending_)?segments_[0-9a-z]+',
     r'write\.lock',

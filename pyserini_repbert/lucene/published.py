@@ -1,8 +1,8 @@
 """Pyserini's topics and judgments by name, at addresses that stay.
 
-Pyserini 1.6 fetches them from a branch that no longer has them. This table names a commit of
-castorini/eval instead, with checksums, whatever Pyserini is installed. Files that were removed
-before this commit have an older one. `tools/publish_names.py` writes the table.
+Pyserini 1.6 fetches them from a branch that no longer has them. This table instead names a commit
+of castorini/eval, with checksums, for every version of Pyserini. Files that were removed before
+this commit come from an older one. `tools/publish_names.py` writes the table.
 """
 
 from __future__ import annotations

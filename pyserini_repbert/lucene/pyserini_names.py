@@ -32,7 +32,7 @@ from pyserini_repbert.ranking import Query
 # Where Anserini's readers put the question. The second is of TREC-COVID, Epidemic QA, BRIGHT and
 # ViDoRe, the third of M-BEIR.
 _QUESTION_FIELDS = ('title', 'query', 'query_txt')
-# What M-BEIR writes in place of a question that is an image
+# What M-BEIR writes if a question is an image
 _NO_TEXT = {'query_txt': 'null'}
 
 

@@ -22,7 +22,7 @@ from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.document_queries import DocumentQueries
-from pyserini_repbert.lucene.json_values import ByteLists, HitsReader
+from pyserini_repbert.lucene.json_values import ByteLists, HitsReader, java_list
 from pyserini_repbert.lucene.jvm import (
     calling,
     java_calls,
@@ -42,6 +42,7 @@ from pyserini_repbert.lucene.sparse_settings import (
 from pyserini_repbert.ranking import (
     NO_HITS,
     NO_WORD,
+    Background,
     Query,
     QueryRewriting,
     Ranking,
@@ -56,7 +57,7 @@ _Value = TypeVar('_Value')
 # Bounds the Java heap of a batch: Anserini holds the stored passage of every hit.
 HITS_AT_ONCE = 100_000
 _SHOWN = 60
-# Of so many last queries, the words are kept where they are few.
+# The words of so many last queries are kept, if they are few.
 _LAST_QUERIES = 64
 _FEW_WORDS = 1_000
 # Queries of so many words never reach Lucene's limit, which takes some milliseconds to lift: the
@@ -64,6 +65,9 @@ _FEW_WORDS = 1_000
 _FEW_CLAUSES = 300
 # Words whose weights are kept.
 _KEPT_WEIGHTS = 100_000
+# Of scores by chance: the best is so many of their deviations above the mean
+# (regressions/studies/small_folders.py).
+_DEVIATIONS = 5
 # Different words of a question. So many take one to ten seconds.
 MAX_WORDS = 10_000
 # How Lucene's explanation of a term's score begins.
@@ -93,7 +97,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
     Attributes
     ----------
     rewriting : gives the words that are searched for instead of a question's; None: these
-    word_forms : in which form the index has the words of its texts, and questions are asked
+    word_forms : the form of words in the index and in questions
     """
 
     rewriting: QueryRewriting | None = None
@@ -149,7 +153,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
                 rm3.fb_docs,
                 float(rm3.original_query_weight),
                 False,
-                # Anserini's filter keeps terms of Latin letters without accents alone.
+                # Anserini's filter keeps only terms of Latin letters without accents.
                 settings.language == ENGLISH,
             )
         if settings.rocchio:
@@ -358,24 +362,34 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
             builder.add(self._filter, occur.FILTER)
         if besides is not None:
             builder.add(besides, occur.MUST_NOT)
-        return _ranking(calling(self._java.search, builder.build(), k))
+        return _ranking(calling(self._java.search, builder.build(), k)).with_background(NO_WORD)
 
     def _hits(self, topics: Sequence[Query], k: int) -> Run:
         """The hits of the topics that have terms in the index's language, and not too many."""
         queries = self._document_queries
         if queries is not None and k:
             return {topic.qid: self._hits_like(queries, topic.text, k) for topic in topics}
-        asked = [topic for topic in topics if k and 0 < self._n_words(topic.text) <= MAX_WORDS]
+        asked = []
+        backgrounds = {}
+        for topic in topics:
+            if k and 0 < self._n_words(topic.text) <= MAX_WORDS:
+                asked.append(topic)
+                backgrounds[topic.qid] = self._background(topic.text)
+        run = self._hits_of_words(asked, k)
+        return {qid: hits.with_background(backgrounds[qid]) for qid, hits in run.items()}
+
+    def _hits_of_words(self, topics: Sequence[Query], k: int) -> Run:
+        """The hits of topics that have terms."""
         if self._filter is not None:
-            return {topic.qid: self._filtered_hits(topic, k) for topic in asked}
-        if len(asked) == 1:
-            topic = asked[0]
+            return {topic.qid: self._filtered_hits(topic, k) for topic in topics}
+        if len(topics) == 1:
+            topic = topics[0]
             hits = calling(self._java.search, *self._generators, topic.text, k)
             return {topic.qid: _ranking(hits)}
         run: Run = {}
         step = max(self.threads, HITS_AT_ONCE // max(k, 1))
-        for start in range(0, len(asked), step):
-            run |= self._batch_hits(asked[start : start + step], k)
+        for start in range(0, len(topics), step):
+            run |= self._batch_hits(topics[start : start + step], k)
         return run
 
     @property
@@ -385,15 +399,15 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
 
     def _batch_hits(self, topics: Sequence[Query], k: int) -> Run:
         """The hits of topics that Lucene searches at once."""
-        texts = self._strings(topic.text for topic in topics)
-        qids = self._strings(topic.qid for topic in topics)
+        texts = java_list(topic.text for topic in topics)
+        qids = java_list(topic.qid for topic in topics)
         hits = calling(self._java.batch_search, *self._generators, texts, qids, k, self.threads)
         run: Run = {}
         for qid, own in calling(self._open_index.hits_reader.read, hits).items():
             docids = [hit['docid'] for hit in own]
             # JSON has the digits that tell float32 from its neighbours.
             scores = np.array([hit['score'] for hit in own], np.float32).tolist()
-            run[qid] = by_score(docids, scores).with_background(NO_WORD)
+            run[qid] = by_score(docids, scores)
         return run
 
     def _n_words(self, query: str) -> int:
@@ -401,7 +415,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         return len(set(self._words(query)))
 
     def _words(self, query: str) -> Sequence[str]:
-        """The words that the analyzer leaves; those of the last queries are kept."""
+        """The words that the analyzer leaves. They are kept for the last queries."""
         if not query.strip():
             return ()
         last_queries = self._open_index.words
@@ -418,15 +432,39 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
 
     def greatest_score(self, query: str) -> float:
         """More than BM25 gives any document: the sum of the weights (idf) of a query's words."""
-        weights = self._open_index.weights
-        total = 0.0
+        return sum(self._weights(query))
+
+    def _background(self, query: str) -> Background:
+        """The background of a query's words.
+
+        A word of weight w is in a document by chance with a probability of exp(-w), and adds
+        w / (1 + k1) to the score of one of usual length. The best score by chance is some
+        deviations above the mean, but not above that of all words together.
+        """
+        if self.settings.model != 'bm25' or self.settings != self._bag_of_words:
+            return NO_WORD
+        mean = 0.0
+        variance = 0.0
+        greatest = 0.0
+        for weight in self._weights(query):
+            score = weight / (1 + self.settings.k1)
+            probability = math.exp(-weight)
+            mean += probability * score
+            variance += probability * (1 - probability) * score**2
+            greatest += score
+        return Background(0.0, min(mean + _DEVIATIONS * math.sqrt(variance), greatest))
+
+    def _weights(self, query: str) -> list[float]:
+        """The weights (idf) of a query's words."""
+        known = self._open_index.weights
+        weights = []
         for word in self._words(query):
-            weight = weights.get(word)
+            weight = known.get(word)
             if weight is None:
                 weight = self._weight(word)
-                _keep(weights, word, weight, most=_KEPT_WEIGHTS)
-            total += weight
-        return total
+                _keep(known, word, weight, most=_KEPT_WEIGHTS)
+            weights.append(weight)
+        return weights
 
     def _weight(self, word: str) -> float:
         """The weight (idf) of an analyzed word."""
@@ -435,19 +473,13 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
             documents = int(self._java.reader.docFreq(term))
         return math.log(1 + (self.size - documents + 0.5) / (documents + 0.5))
 
-    def _strings(self, values: Any) -> Any:
-        strings = java_class('java.util.ArrayList')()
-        for value in values:
-            strings.add(value)
-        return strings
-
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """The stored passages in the order of `docids`; None for a docid that the index lacks.
 
         Raises MismatchError when the index stores no text at all.
         """
         with java_calls():
-            distinct = self._strings(dict.fromkeys(docids))
+            distinct = java_list(dict.fromkeys(docids))
             stored = calling(self._java.batch_get_docs, distinct, self.threads)
             texts: dict[str, str | None] = {}
             for entry in stored.entrySet().toArray():
@@ -558,12 +590,11 @@ def _sdm_generator(sdm: Sdm | bool) -> Any:
 
 def _ranking(hits: Any) -> Ranking:
     all_hits = list(hits)
-    ranking = by_score([hit.docid for hit in all_hits], [hit.score for hit in all_hits])
-    return ranking.with_background(NO_WORD)
+    return by_score([hit.docid for hit in all_hits], [hit.score for hit in all_hits])
 
 
 def _term_weights(explained: Any) -> list[WordWeight]:
-    """The terms that a document has of a query, with what they add, in Lucene's explanation."""
+    """The query's terms that a document has, with what each adds, from Lucene's explanation."""
     if not explained.isMatch():
         return []
     named = _TERM_EXPLAINED.match(explained.getDescription())

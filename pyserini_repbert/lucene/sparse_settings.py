@@ -1,4 +1,4 @@
-"""How a Lucene index is searched, and its own record of what it was built for."""
+"""How a Lucene index is searched, and its record of the search it was built for."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def recorded_language(folder: Path) -> str | None:
 
 
 def recorded_word_forms(folder: Path) -> WordForms:
-    """In which form an index has its words, by its own record; without one, as written."""
+    """The form of an index's words, according to its record; without a record, as written."""
     is_united = record_of(folder).get('word_forms') == WordForms.UNITED
     return WordForms.UNITED if is_united else WordForms.WRITTEN
 

@@ -11,13 +11,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.errors import InputError, JavaError, exhausted
-from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, java_reason, quiet_java
+from pyserini_repbert.errors import InputError, JavaError
+from pyserini_repbert.lucene.jvm import (
+    calling,
+    failed_indexing,
+    java_calls,
+    java_class,
+    java_reason,
+    quiet_java,
+)
 
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 1000  # documents handed to Java together
-_MOST_BUFFER = 2048  # MB: Lucene's own limit for one indexing thread
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,19 @@ class LuceneCounts:
 
     documents: int
     dead: int
+
+
+def open_indexer(folder: Path, **settings: Any) -> Any:
+    """Anserini's `SimpleIndexer`, which writes an index into a folder.
+
+    `settings` are fields of Anserini's `IndexCollection.Args`, such as `language`. The indexer
+    buffers 2,048 MB, whatever `memoryBuffer` says.
+    """
+    arguments = java_class('io.anserini.index.IndexCollection$Args')()
+    arguments.index = str(folder.absolute())
+    for name, value in settings.items():
+        setattr(arguments, name, value)
+    return java_class('io.anserini.index.SimpleIndexer')(arguments)
 
 
 class LuceneUpdate:
@@ -44,19 +63,14 @@ class LuceneUpdate:
         self._is_closed = False
         quiet_java()
         with java_calls(), self._one_line():
-            heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20  # MB
-            options = [
-                '-input',
-                '',
-                '-collection',
-                'JsonCollection',
-                '-index',
-                str(folder.absolute()),
-            ]
-            options += ['-memoryBuffer', str(max(16, min(_MOST_BUFFER, heap // 4)))]
-            options += ['-threads', '1', '-storePositions', '-storeDocvectors', '-append']
-            options += ['-language', language]
-            self._java: Any = java_class('io.anserini.index.SimpleIndexer')(options)
+            self._java = open_indexer(
+                folder,
+                append=True,
+                threads=1,
+                language=language,
+                storePositions=True,
+                storeDocvectors=True,
+            )
             self._term: Any = java_class('org.apache.lucene.index.Term')
             self._query: Any = java_class('org.apache.lucene.search.TermQuery')
 
@@ -83,7 +97,7 @@ class LuceneUpdate:
                 added = self._java.addRawDocuments(raw)
                 failure = self._java.writer.getTragicException()
             if failure is not None:
-                raise self._failure(str(failure.toString()))
+                raise failed_indexing(str(failure.toString()), self._folder.parent)
             if added != len(raw):
                 raise InputError(
                     f"Anserini refused {len(raw) - added} of {len(raw)} documents from '"
@@ -128,13 +142,7 @@ class LuceneUpdate:
         try:
             yield
         except jnius.JavaException as error:
-            raise self._failure(java_reason(error)) from error
-
-    def _failure(self, reason: str) -> Exception:
-        limit = exhausted(RuntimeError(reason), self._folder.parent)
-        return limit or JavaError(
-            f'Lucene could not index ({reason}): free memory or disk, and start again'
-        )
+            raise failed_indexing(java_reason(error), self._folder.parent) from error
 
 
 def check_lucene_index(folder: Path, docids: Iterable[str]) -> LuceneCounts:

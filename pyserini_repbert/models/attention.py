@@ -18,7 +18,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from pyserini_repbert.models.precision import has_narrow_kernels, on_device
 
-# Without cuDNN's attention, which plans anew for every shape: nearly every batch has a new one.
+# Without cuDNN's attention, which makes a new plan for every shape: nearly every batch has a new
+# one.
 _CUDA_KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 _LARGEST_HEAD = 256  # of flash attention; its heads are multiples of 8
 
@@ -49,7 +50,7 @@ class PaddedBatch:
         return hidden[:, :1]
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """Attention's output, shaped as the queries, which are of all tokens or of the
+        """Attention's output, in the shape of the queries, which belong to all tokens or to the
         first ones.
         """
         q = queries.transpose(1, 2)
@@ -80,7 +81,7 @@ class PackedBatch:
         if mask is not None:
             self._positions = on_device(mask.flatten().nonzero().squeeze(1), ids.device)
             bounds = functional.pad(mask.sum(dim=1).cumsum(0), (1, 0))
-        # Where each sequence starts, and the end of the last one.
+        # The start of each sequence, and the end of the last one.
         self._bounds = on_device(bounds.to(torch.int32), ids.device)
 
     def laid_out(self, hidden: Tensor) -> Tensor:
@@ -130,7 +131,7 @@ class PackedCpuBatch(PackedBatch):
         self._padded_batch = PaddedBatch(mask, dropout=None)
         positions = mask.flatten().nonzero().squeeze(1)
         self._n_tokens = len(positions)
-        # What is added is the first position again.
+        # The added position is the first one again.
         n_added = rounded_up(self._n_tokens) - self._n_tokens
         self._filled_positions = functional.pad(positions, (0, n_added))
 

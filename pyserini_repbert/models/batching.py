@@ -171,8 +171,8 @@ def run_positions(
 
     `forward` gives a tensor (len(batch), …) for the positions in a batch; `batches` have all
     positions from 0 to n - 1, each once. A GPU begins the next batch while results of earlier ones
-    are still being copied to the host: there, `on_progress` counts what has begun. Errors, and what
-    is done where memory is short, are as in `in_batches`.
+    are still being copied to the host: there, `on_progress` counts what has begun. Errors and the
+    handling of too little memory are as in `in_batches`.
     """
     results: NDArray[np.float32] | None = None
     n_positions = sum(map(len, batches))

@@ -1,9 +1,9 @@
 """BERT (Devlin et al., 2019), the body of every model here; RoBERTa and XLM-R, too.
 
 Modules are named as in Hugging Face's implementation, so that its checkpoints load and PEFT finds
-its layers. Our own implementation starts without importing transformers, returns any hidden layer,
-and skips work that ranking does not need: attention runs without a mask if a batch has no padding,
-and no layer computes padding where it need not (`attention`).
+its layers. Our implementation starts without importing transformers, returns any hidden layer, and
+skips work that ranking does not need: attention runs without a mask if a batch has no padding, and
+layers avoid computing padding (`attention`).
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Bert(nn.Module):
     ) -> Tensor:
         """The last layer's output at [CLS], (n, 1, h): equal to `forward(…)[:, :1]`, but faster.
 
-        The last layer is computed for [CLS] alone, which saves a tenth of the work of a BERT with
+        The last layer is computed only for [CLS], which saves a tenth of the work of a BERT with
         six layers.
         """
         batch = self._batch(input_ids, attention_mask)
@@ -148,8 +148,8 @@ class Bert(nn.Module):
         position_ids: Tensor | None = None,
         first_only: bool = False,
     ) -> Iterator[Tensor]:
-        """Hidden states as the batch lays them out; `first_only`: of the last layer, those of
-        first tokens alone.
+        """Hidden states as the batch lays them out; `first_only`: from the last layer, only those
+        of first tokens.
         """
         if input_ids.shape[1] > self.config.longest_input:
             raise InputError(
@@ -260,8 +260,8 @@ class _Intermediate(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention and feed-forward, on hidden states as the batch lays them out; with `first_only`
-    for [CLS] alone.
+    """Attention and feed-forward, on hidden states in the batch's layout; with `first_only`, only
+    for [CLS].
     """
 
     def __init__(self, config: BertConfig) -> None:

@@ -62,7 +62,7 @@ class BertConfig:
         values : the content
         takes_roberta : whether it may describe a RoBERTa or an XLM-R
 
-        Raises InputError for what is not supported, or what no BERT has.
+        Raises InputError for unsupported settings, and for settings that no BERT has.
         """
         model_type = values.get('model_type', 'bert')
         is_roberta = takes_roberta and model_type in ROBERTA_TYPES

@@ -13,7 +13,7 @@ MIN_QUERY = 3  # one wordpiece beside [CLS] and [SEP], which some layouts count
 
 @dataclass(frozen=True, slots=True)
 class CrossEncoderInput:
-    """A model input, and whether a candidate's text was cut for it."""
+    """A model input, and whether a candidate's text was truncated to fit."""
 
     sequence: TokenSequence
     truncated: bool

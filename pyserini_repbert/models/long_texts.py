@@ -1,8 +1,8 @@
 """Long texts in pieces that have the same wordpieces, so that the first ones cost little memory.
 
 BERT's tokenizer reads words apart: white space, punctuation and Chinese characters end a word, and
-a word of more than 100 characters is [UNK], whatever its characters. Which characters end a word is
-asked of the tokenizer.
+a word of more than 100 characters is [UNK], whatever its characters. The tokenizer decides which
+characters end a word.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class TextCutter:
     def pieces(self, text: str, size: int) -> Iterator[str]:
         """Pieces of at most about `size` characters, whose ids, joined, are the text's.
 
-        They are cut where a word begins. A word that is longer than `size` is a piece: as it is, or
-        as the beginning that makes it [UNK].
+        They are cut where a word begins. A word longer than `size` is a piece: either whole, or the
+        beginning that already makes it [UNK].
         """
         start = 0
         while len(text) - start > size:
@@ -72,7 +72,7 @@ class TextCutter:
         return None
 
     def _next_border(self, text: str, start: int) -> int:
-        """The first position from `start` on where a word begins; the end if there is none."""
+        """The first position, from `start` on, at which a word begins; the end if there is none."""
         for first in range(start, len(text), _BLOCK):
             block = text[first : first + _BLOCK]
             if all(self._kind(character) != _BORDER for character in set(block)):

@@ -44,7 +44,7 @@ def gelu_by_tanh(x: Array) -> Array:
 
 
 def relu(x: Array) -> Array:
-    """x where it is above 0, otherwise 0."""
+    """x if it is above 0, otherwise 0."""
     return np.maximum(x, np.float32(0))
 
 
@@ -212,7 +212,7 @@ class NumpyTextNetwork:
         poolings: Sequence[str],
         layers: Sequence[Callable[[Array], Array]] = (),
     ) -> Self | None:
-        """The network with these weights; None if they are not exactly such a BERT's.
+        """The network with these weights; None if they do not exactly match such a BERT.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""From the vectors of a text's tokens to one vector.
+"""Turn the vectors of a text's tokens into one vector.
 
 The methods of sentence-transformers (Reimers and Gurevych, 2019, section 3). RepBERT has
 the mean (eq. 2). https://arxiv.org/abs/1908.10084

@@ -42,7 +42,7 @@ class Precision(Choice, what='precision'):
         return Precision.BFLOAT16 if gains_by_bfloat16(device) else Precision.FLOAT32
 
     def on_device(self, name: str) -> Precision:
-        """The precision for the device of this name; PyTorch is imported for 'auto' alone."""
+        """The precision for the device of this name; PyTorch is imported only for 'auto'."""
         return self if self is not Precision.AUTO else self.on(usable_device(name))
 
     def dtype(self, device: torch.device) -> torch.dtype:
@@ -56,7 +56,7 @@ def has_native_bfloat16(device: torch.device) -> bool:
     """Whether bfloat16 is faster than float32: on CPUs with AVX512-BF16 or AMX, on NVIDIA GPUs from
     Ampere on.
 
-    False on such a CPU, too, if `ATEN_CPU_CAPABILITY` keeps PyTorch's kernels from using AVX-512.
+    Also False on such a CPU if `ATEN_CPU_CAPABILITY` keeps PyTorch's kernels from using AVX-512.
     """
     import torch
 
@@ -84,7 +84,7 @@ def bfloat16_gain(device: torch.device) -> str:
 
 
 def auto_reason(device: torch.device) -> str:
-    """Why 'auto' is what it is on a device, for records."""
+    """Why 'auto' chooses its precision on a device, for records."""
     if not has_native_bfloat16(device):
         return 'no native bfloat16'
     if device.type != 'cpu':
@@ -115,7 +115,7 @@ def on_device(tensor: torch.Tensor, device: torch.device | str) -> torch.Tensor:
 def checked_device(name: str) -> str:
     """The name of a usable device; 'auto' is resolved. Raises the errors of `usable_device`.
 
-    PyTorch is not imported for a CPU, nor for 'auto' on a machine that can have no GPU.
+    PyTorch is not imported for a CPU, nor for 'auto' on a machine that cannot have a GPU.
     """
     if name == 'cpu' or (name == 'auto' and not may_have_gpu()):
         return 'cpu'
@@ -130,8 +130,8 @@ def may_have_gpu() -> bool:
 
 
 def usable_device(name: str) -> torch.device:
-    """The device 'cpu', 'cuda', 'cuda:1' or 'mps'; 'auto': a GPU of CUDA where there is one,
-    otherwise the CPU.
+    """The device 'cpu', 'cuda', 'cuda:1' or 'mps'; 'auto': a CUDA GPU if there is one, otherwise
+    the CPU.
 
     Raises InputError for a device that is unknown, or that this machine lacks.
     """

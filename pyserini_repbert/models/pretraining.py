@@ -66,7 +66,7 @@ class PreTrainedBert(nn.Module):
         """The logits of the wordpiece at each masked position, float32 (m, |V|), and of the next
         sentence, (n, 2).
 
-        Index 0 of the latter is "the second text follows the first", as in BERT.
+        Index 0 of the second output is "the second text follows the first", as in BERT.
 
         Parameters
         ----------

@@ -27,7 +27,7 @@ class QuestionThreads:
     Attributes
     ----------
     threads : the fewest that take at most 3% longer than the fastest number
-    reason : what was measured
+    reason : the measurement
     """
 
     threads: int

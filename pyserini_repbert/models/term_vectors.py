@@ -1,5 +1,5 @@
-"""Sparse vectors over a vocabulary: a single one, many in three arrays, and pruning to the
-largest weights.
+"""Sparse vectors over a vocabulary: single vectors, many vectors in three arrays, and pruning to
+the largest weights.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The threads in which PyTorch and FAISS compute.
 
 OpenMP's threads do not live on in a forked process, which would wait for them for ever. There,
-PyTorch and FAISS compute in one thread, whatever number of threads is asked for. A process that is
+PyTorch and FAISS compute in one thread, even if more threads are requested. A process that is
 started by `spawn` has all threads.
 """
 
@@ -19,7 +19,8 @@ _is_forked = False
 
 
 def usable_threads(threads: int) -> int:
-    """The threads that this process can compute in, of those asked for: 1 where it was forked."""
+    """The number of threads that this process can use, at most as many as requested: 1 if it was
+    forked."""
     return 1 if _is_forked else threads
 
 
@@ -60,7 +61,7 @@ def faiss_threads(threads: int) -> Iterator[None]:
 
 
 def compute_alone() -> None:
-    """Let PyTorch and FAISS compute in one thread, where they are loaded."""
+    """Let PyTorch and FAISS compute in one thread, if they are loaded."""
     global _is_forked
     _is_forked = True
     torch = sys.modules.get('torch')

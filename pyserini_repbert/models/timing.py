@@ -4,8 +4,8 @@ Processors say which instructions and how many cores they have. Code that uses t
 slower.
 
 A round counts where other programs did not disturb it: Linux says how long threads that could run
-waited for a core. Where every round of a contender was disturbed, the times serve this process
-alone, and the next one measures again.
+waited for a core. If every round of a contender was disturbed, only this process uses the times,
+and the next one measures again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def best_times(comparison: str, contenders: Callable[[], Contenders]) -> Mapping
 
     Parameters
     ----------
-    comparison : what is compared; it names the times that are kept
+    comparison : the name under which the times are kept
     contenders : makes the functions that are compared, by name
     """
     path = cache_folder() / _FILE

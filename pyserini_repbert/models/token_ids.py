@@ -49,7 +49,7 @@ class TokenIds:
 def tokenised(backend: Tokenizer, texts: Sequence[str], most: int = MOST_IDS) -> TokenIds:
     """The ids of texts; of a long text, at least the first `most`.
 
-    Raises InputError for what is not a text, or has characters that UTF-8 cannot hold.
+    Raises InputError for anything but text, and for characters that UTF-8 cannot hold.
     """
     all_ids = array('i')
     lengths = array('q')

@@ -78,7 +78,7 @@ class ModelInputs:
 
     @classmethod
     def of(cls, sequences: ModelInputs | Sequence[TokenSequence]) -> ModelInputs:
-        """These inputs; `ModelInputs` are returned as they are."""
+        """These inputs; `ModelInputs` are returned unchanged."""
         if isinstance(sequences, ModelInputs):
             return sequences
         ids = np.fromiter(
@@ -111,7 +111,7 @@ class TokenChunk(NamedTuple):
 
 @dataclass(frozen=True)
 class SpecialTokens:
-    """The names of the special tokens that inputs have: before, after and behind a text."""
+    """The names of the special tokens of inputs: before, after and behind a text."""
 
     cls: str = '[CLS]'
     sep: str = '[SEP]'
@@ -217,7 +217,7 @@ class WordPieceTokenizer:
 
     def flat_ids(self, texts: Sequence[str] | TokenIds, most: int = MOST_IDS) -> TokenIds:
         """The wordpiece ids of each text, without special tokens; of a long text, at least the
-        first `most`. Ids are returned as they are.
+        first `most`. Ids are returned unchanged.
         """
         if isinstance(texts, TokenIds):
             return texts
@@ -234,11 +234,11 @@ class WordPieceTokenizer:
         """Texts with the prompt before each."""
         if not self.prompt:
             return texts
-        # What is not text is refused later.
+        # Anything but text is refused later.
         return [f'{self.prompt}{text}' if isinstance(text, str) else text for text in texts]
 
     def ids(self, texts: Sequence[str] | TokenIds, most: int = MOST_IDS) -> list[list[int]]:
-        """`flat_ids` as lists, one a text."""
+        """`flat_ids` as lists, one per text."""
         flat = self.flat_ids(texts, most)
         ids = flat.ids.tolist()
         return [ids[start:end] for start, end in pairwise([0, *np.cumsum(flat.lengths).tolist()])]
@@ -286,8 +286,8 @@ class WordPieceTokenizer:
 
 
 def share_workers(tokenizers: Sequence[WordPieceTokenizer], n: int) -> None:
-    """Let `n` processes tokenise for all of these tokenizers; 0: each tokenises where it is
-    called.
+    """Let `n` processes tokenise for all of these tokenizers; 0: each tokenises in the calling
+    process.
     """
     if n and tokenizers:
         from pyserini_repbert.models.tokenizer_workers import TokenizerWorkers

@@ -102,7 +102,7 @@ def collection_file(entry: catalog.Entry) -> Path:
 
 
 def _unpack(archive: Path, member: str, target: Path) -> None:
-    """Write the first file of an archive with a name, in whatever folder."""
+    """Write the first file in an archive with a given name, in any of its folders."""
     for packed in archive_members(archive):
         if Path(packed.name).name == member:
             with atomic_file(target, 'wb') as unpacked:

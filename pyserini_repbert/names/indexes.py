@@ -1,4 +1,4 @@
-"""Indexes by name: their folders, what the catalog says of them, building what is missing."""
+"""Indexes by name: their folders, their catalog entries, and building missing ones."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class NamedIndex:
     def difference(self, count: int, digest: str) -> str | None:
         """How passages differ from the collection's; None if they do not.
 
-        They are compared by number, and by digest where the catalog pins one.
+        They are compared by number, and by digest if the catalog pins one.
         """
         collection = self.collection
         expected = int(collection.values['passages'])
@@ -110,9 +110,9 @@ def locate(index: str, encoder: str | None = None) -> Path | NamedIndex:
 
 
 def _label(encoder: str) -> str:
-    """The part of a folder's name that stands for the encoder.
+    """The part of a folder's name that identifies the encoder.
 
-    That of an encoder with checksums in the catalog changes with its weights.
+    For an encoder with checksums in the catalog, it changes with the weights.
     """
     entry = catalog.find('encoders', encoder)
     if entry is None:
@@ -124,7 +124,7 @@ def _label(encoder: str) -> str:
 
 
 def _requirements(named: NamedIndex) -> str:
-    """What building the index takes, in words: downloads, disk, and hours where they are known."""
+    """What building the index takes, in words: downloads, disk, and known hours."""
     encoder = catalog.find('encoders', named.encoder)
     collection = named.collection
     parts = []
@@ -191,7 +191,7 @@ def ready_folder(
     precision: str = 'float32',
     on_build: OnBuild = build_silently,
 ) -> Path:
-    """The folder of an index, ready to be searched; built first where it has to be.
+    """The folder of an index, ready to be searched; it is built first if necessary.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def ready_folder(
                 sentences.append(location.entry.values['instead'])
             sentences.append('ask for the index to be built')
             raise MissingResourceError('; '.join(sentences), parameters=('build',))
-        # Where no build was asked for, `corpus` names the passages to rerank.
+        # If no build was requested, `corpus` names the passages to rerank.
         passages = corpus if asked_to_build else None
         _build(location, device, passages, precision, on_build(location))
     location.check()

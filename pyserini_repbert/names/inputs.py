@@ -11,7 +11,7 @@ from pyserini_repbert.record import Input, checksum
 
 
 def input_of(role: str, name: str) -> Input:
-    """An input that a command has read, with the checksum of its file or folder if it has one."""
+    """An input that a command has read, with the checksum of its file or folder, if any."""
     path: Path | None = Path(name)
     if not Path(name).exists():
         path = _path_in_catalog(role, name)

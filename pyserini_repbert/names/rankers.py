@@ -40,7 +40,7 @@ def refuse_code(name: str, file: StrPath, allows: str) -> None:
 
     Parameters
     ----------
-    name : 'MODULE:CLASS', also with '@' and what is given to the class or the stage
+    name : 'MODULE:CLASS', also with '@' and an argument for the class or the stage
     file : that has the name
     allows : the parameter by which a user names the code
     """
@@ -138,7 +138,7 @@ def find_sparse(
     location: str | Path = named
     if not named or _collection(named) is not None:
         location = _index_for(entry, named or index, on_build)
-    # Help needs the names alone.
+    # Help needs only the names.
     from pyserini_repbert.index.manifest import is_collection
 
     if is_collection(Path(location)):

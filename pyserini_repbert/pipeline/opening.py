@@ -250,7 +250,7 @@ def _open_sparse(name: str, spec: PipelineSpec, machine: Machine, on_build: OnBu
 
 
 def _open_index(index: Index, spec: PipelineSpec, machine: Machine, on_build: OnBuild) -> _Searcher:
-    """The rankings of an index, fused as the spec says where there are no others."""
+    """The rankings of an index. If there are no others, they are fused as the spec says."""
     fusion = None
     if len(index.rankings) > 1 and not spec.sparse:
         fusion = spec.fusion_settings

@@ -15,7 +15,7 @@ class PipelinePart:
 
     Attributes
     ----------
-    fields : of `PipelineSpec`: an annotation and a default, by name, as of pydantic's
+    fields : of `PipelineSpec`: an annotation and a default, by name, as for pydantic's
         `create_model`. The description of a field is the help of its flag
     """
 

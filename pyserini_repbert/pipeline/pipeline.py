@@ -74,8 +74,9 @@ class RerankerChain(Ranker, recorded_as='RerankerChain'):
         return self.parts[0].reads_scores
 
     def stream(self, batches: Iterable[Batch], trace: Trace = SILENT) -> Iterator[RankedBatch]:
-        """As of every ranker; where workers tokenise, a batch is read and tokenised while the
-        one before is ranked.
+        """As for every ranker.
+
+        If workers tokenise, a batch is read and tokenised while the previous one is ranked.
         """
         from pyserini_repbert.models.ahead import ahead
 
@@ -126,7 +127,7 @@ class Pipeline(Searcher, recorded_as='Pipeline'):
 
     Attributes
     ----------
-    rewriting : of the questions that the first stage searches; None: they stay as they are
+    rewriting : of the questions that the first stage searches; None: they do not change
     """
 
     rewriting: QueryRewriting | None = None
@@ -192,9 +193,9 @@ class Pipeline(Searcher, recorded_as='Pipeline'):
         return self.with_settings(first=first, parts=(first,), source=source)
 
     def with_rewriting(self, rewriting: QueryRewriting) -> Self:
-        """As in `Ranker`; rerankers read the question as it is.
+        """As in `Ranker`; rerankers read the original question.
 
-        Raises InputError if no ranking searches for something else.
+        Raises InputError if no ranking searches for another query.
         """
         rewritten: list[Ranker] = []
         if self.first is not None:
@@ -449,7 +450,7 @@ def _finished_batches(part_file: PartFile | None) -> dict[int, RankedBatch]:
 
 
 def _open_texts(source: Texts | None, docids: Iterable[str]) -> PassageTexts | None:
-    """What gives the texts of docids: as it is, or opened for them."""
+    """The store that gives the texts of docids: the given one, or one opened for them."""
     if callable(source):
         return source(dict.fromkeys(docids))
     return source
@@ -474,7 +475,7 @@ def cut_batches(planned: Sequence[int], size: int = BATCH_INPUTS) -> list[range]
 
 
 def with_texts(run: Run, texts: PassageTexts | None, depth: int | None) -> Run:
-    """The run with texts for the first `depth` candidates, where they have none."""
+    """The run with texts added to the first `depth` candidates that have none."""
     if texts is None:
         return run
     docids = _docids_without_text(run, depth)

@@ -92,8 +92,9 @@ def encode_parts(
     overwrite: bool = False,
     on_progress: Callable[[int], object] = int,
 ) -> Manifest[Any]:
-    """Encode all parts of an index and put them together; a part that is whole is verified and left
-    as it is.
+    """Encode all parts of an index and put them together.
+
+    A complete part is verified and not encoded again.
 
     `overwrite` replaces an index once the new one is whole; `on_progress` gets the passages of each
     finished part.

@@ -142,7 +142,7 @@ class RayWorkerPool(WorkerPool):
         return len(self._actors) - n_before
 
     def _forget_lost_workers(self) -> None:
-        """Forget idle workers of machines that are gone: no result will report their loss."""
+        """Forget idle workers of lost machines, because no result will report their loss."""
         for worker in list(self._actors):
             if not self.is_alive(worker) and worker not in self._pending.values():
                 del self._actors[worker]

@@ -1,4 +1,4 @@
-"""`resolve`: what a user asked becomes what is run, once.
+"""`resolve`: turn a user's request into what is run, once.
 
 Who wins: what a user says; then the folder of `adapt` that the user names, or what the collection
 learned or was set to and uses; then the index's own way. Rankings and their fusion are one choice.
@@ -25,7 +25,7 @@ from pyserini_repbert.search.adapted_folder import (
     read_adapted,
 )
 
-# In place of a folder: a collection without what it learned.
+# Instead of a folder: a collection without what it learned.
 NO_ADAPTATION = 'none'
 _FUSION_FIELDS = ('fusion', 'weights', 'normalize', 'depth', 'alpha', 'rrf_k', 'sparse_first')
 # A user who names one of these does not ask for what a collection learned.
@@ -34,7 +34,7 @@ _OF_USERS = (*_FUSION_FIELDS, 'rankings', 'aggregate', 'sparse', 'encoder', 'prf
 
 @dataclass(frozen=True)
 class ResolvedSearch:
-    """What is run, and the index that is searched, which is open.
+    """What is run, and the open index that is searched.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class ResolvedSearch:
 def resolve(
     spec: PipelineSpec, machine: Machine | None = None, allowed_classes: Collection[str] = ()
 ) -> ResolvedSearch:
-    """Decide what is run for a spec, and open the index that it names.
+    """Decide what to run for a spec, and open the index that it names.
 
     Parameters
     ----------
@@ -133,19 +133,19 @@ def resolve(
 
 
 def _users_choices(spec: PipelineSpec) -> list[str]:
-    """The names of the fields by which a user chooses another search than a learned one."""
+    """The names of the fields with which a user chooses another search than the learned one."""
     chosen = []
     for name in _OF_USERS:
         if getattr(spec, name) != PipelineSpec.model_fields[name].default:
             chosen.append(name)
-    # The method that is the default elsewhere, too, is a choice where it is named.
+    # If the default method is named, that is also a choice.
     if 'fusion' in spec.model_fields_set:
         chosen.append('fusion')
     return chosen
 
 
 def _with_own_settings(spec: PipelineSpec, index: Index) -> PipelineSpec:
-    """The spec with what a collection is set to, where it does not say otherwise."""
+    """The spec, completed with the collection's settings."""
     if not index.options.uses_settings:
         return spec
     changes: dict[str, Any] = {}
@@ -170,7 +170,7 @@ def _with_rankings(spec: PipelineSpec, index: Index) -> PipelineSpec:
 
 
 def with_usual_fusion(spec: PipelineSpec, usual: FusionSettings) -> PipelineSpec:
-    """The spec with an index's usual fusion of its two rankings, where it names none."""
+    """The spec, with an index's usual fusion of its two rankings if it names none."""
     changes: dict[str, Any] = {}
     if 'fusion' not in spec.model_fields_set:
         changes['fusion'] = str(usual.method)

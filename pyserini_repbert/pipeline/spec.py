@@ -397,7 +397,7 @@ class PipelineSpec(CheckedValues):
 
     @property
     def bm25_constants(self) -> dict[str, float]:
-        """BM25's k1 and b, by these names, as far as they are given."""
+        """BM25's k1 and b, by these names, if given."""
         constants = {'k1': self.k1, 'b': self.b}
         return {name: value for name, value in constants.items() if value is not None}
 

@@ -25,7 +25,7 @@ from pyserini_repbert.worker_pool import Job, WorkerPool
 
 # Opens the rerankers of a spec on a device.
 OpenChain = Callable[[PipelineSpec, Machine, str], Ranker]
-# A batch, or lengths of candidate lists, of which the `ChainFacts` are asked.
+# A batch, or lengths of candidate lists, whose `ChainFacts` are requested.
 Request = Batch | Sequence[int]
 _AHEAD = 2  # batches waiting for each process, so that none is idle
 
@@ -37,7 +37,7 @@ class ChainFacts(NamedTuple):
     ----------
     identity, models : the rerankers'
     planned : the model inputs of lists of 0, 1, … candidates
-    reads_scores : as of every ranker
+    reads_scores : as for every ranker
     """
 
     identity: Mapping[str, Any]
@@ -48,8 +48,9 @@ class ChainFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class RerankBatches:
-    """The task of reranking batches with the rerankers of a spec; a checkpoint folder has to be
-    on every machine.
+    """The task of reranking batches with the rerankers of a spec.
+
+    A checkpoint folder must exist on every machine.
     """
 
     open_chain: OpenChain

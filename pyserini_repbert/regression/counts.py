@@ -1,4 +1,4 @@
-"""Counts of a report: scores by what they are evidence of, conditions by what they need."""
+"""Counts of a report: scores by the kind of evidence, conditions by what they need."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _NEEDS_TEXT = (
 class ScoreEvidence(StrEnum):
     """What a score is evidence of; its value is its name in reports.
 
-    MADE: a ranking of this package reaches a figure that others published. EVALUATED: this
-    package scores a ranking that others published as they do. GUARD: the figure is this project's
-    own, so it tells of changes alone.
+    MADE: a ranking of this package reaches a figure that others published. EVALUATED: this package
+    scores a ranking that others published as they do. GUARD: the figure is this project's own, so
+    it shows only changes.
     """
 
     MADE = 'rankings made here'
@@ -102,7 +102,7 @@ def as_markdown(data: Mapping[str, Any]) -> list[str]:
 
 
 def _conditions_with_needs(files: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The conditions that measure something, in reports that say what they need."""
+    """The conditions with measurements, in reports that say what conditions need."""
     conditions = []
     for file in files:
         for condition in file['conditions']:
@@ -128,7 +128,7 @@ def _total_row(
 
 
 def _section(title: str, text: str, rows: Sequence[Sequence[str]]) -> list[str]:
-    """A heading, a text and the table of the rows that count something; nothing without any."""
+    """A heading, text, and the table of the rows with counts above 0; nothing if there are none."""
     counting = [row for row in rows if set(row[1:]) != {'0'} and set(row[1:]) != {'**0**'}]
     if not counting:
         return []

@@ -1,6 +1,7 @@
 """Fetches resources.
 
-Downloads go on where they stopped, are verified, and are unpacked into what commands expect.
+Downloads continue where they stopped, are verified, and are unpacked into the files that commands
+expect.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def _fetch_file(missing: MissingResource, on_progress: Callable[[int], object]) 
 
 
 def _check_sha256(target: Path, resource: Resource, downloads: Sequence[Path]) -> None:
-    """Raise DamagedFileError if the file made of downloads is not the one that is expected.
+    """Raise DamagedFileError if the file made from downloads is not the expected one.
 
     The file is then removed, unless it is itself the download.
     """
@@ -85,7 +86,8 @@ def _check_sha256(target: Path, resource: Resource, downloads: Sequence[Path]) -
 
 
 def _download_paths(missing: MissingResource) -> list[Path]:
-    """Where what each address gives is put: at the target, or where it is unpacked from."""
+    """Where the file from each address is put: at the target, or at the path from which it is
+    unpacked."""
     resource = missing.resource
     if not resource.unpack:
         assert missing.target is not None
@@ -97,7 +99,7 @@ def _download_paths(missing: MissingResource) -> list[Path]:
 def _record_checksum(target: Path, source: str) -> None:
     """Write the SHA-256 of a file beside it.
 
-    Raises DamagedFileError, and removes the file, where it differs from what an earlier fetch gave.
+    If the file differs from an earlier fetch's, removes it and raises DamagedFileError.
     """
     record = target.with_name(f'{target.name}{RECORD}')
     sha256 = digest(target)
@@ -131,8 +133,8 @@ def _fetch_entry(missing: MissingResource, on_progress: Callable[[int], object])
 def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
     """Make `target` out of downloads.
 
-    `gzip` copies a text, `join` concatenates texts, both compressed if the target's name ends in
-    .gz. `member GLOB` takes the first file of an archive (.zip, .tar, .tar.gz, .tar.xz) whose name,
+    `gzip` copies text, `join` concatenates texts; both compress if the target's name ends in .gz.
+    `member GLOB` takes the first file of an archive (.zip, .tar, .tar.gz, .tar.xz) whose name,
     without its folders, fits; `members GLOB` takes all that fit into a folder. `candidates GLOB`
     makes a run of MS MARCO's `qid docid query passage` lines; `paragraphs GLOB` makes JSON lines of
     TREC CAR's paragraphs.

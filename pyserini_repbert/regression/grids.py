@@ -1,4 +1,4 @@
-"""The papers' tables as printed, with what is known of each cell.
+"""The papers' tables as printed, with the status of each cell.
 
 A cell was measured here, was rehearsed, or is missing, and says why.
 """
@@ -19,7 +19,7 @@ from pyserini_repbert.regression.schema import ResourceOrigin
 
 
 class Known(StrEnum):
-    """What is known of a published figure.
+    """The status of a published figure.
 
     Of several conditions' figures, the first of these counts.
     """
@@ -42,7 +42,7 @@ _KNOWN = {
     Status.REHEARSED: Known.REHEARSED,
     Status.NOT_RUN: Known.OPEN,
 }
-# How what is missing came to be -> what is known of a figure that needs it, the last counts.
+# The origin of a missing resource -> the status of a figure that needs it; the last one counts.
 _OUT_OF_REACH = {
     ResourceOrigin.UNPUBLISHED: Known.NEVER,
     ResourceOrigin.OTHER_SYSTEM: Known.OTHER,
@@ -92,7 +92,7 @@ class PublishedFigure:
     ----------
     published : as printed
     measured : '' if nothing was measured
-    why : what is missing, or what failed
+    why : the missing resource, or the failure
     commands : that measure it
     """
 
@@ -126,7 +126,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of a paper with what is known of its figures."""
+    """A table of a paper, with the status of its figures."""
 
     table: Table
     rows: Sequence[Row]
@@ -139,7 +139,7 @@ def papers_tables() -> list[Table]:
 
 
 def make_grids(data: Mapping[str, Any]) -> list[Grid]:
-    """The tables of which a report's data have scores, each with the rows that have some."""
+    """The tables for which a report has scores, each with the rows that have some."""
     cells = _cells_by_path(data)
     grids = []
     for table in papers_tables():
@@ -163,7 +163,7 @@ def _cells_by_path(data: Mapping[str, Any]) -> dict[str, list[PublishedFigure]]:
 
 
 def _best_row(cells: Mapping[str, Sequence[PublishedFigure]], table: Table, name: str) -> Row:
-    """A row of a table: of several cells for a figure, the one of which most is known."""
+    """A row of a table. If a figure has several cells, the one with the best status counts."""
     best = []
     for column in table.columns:
         candidates = cells.get(table.path(name, column), [PublishedFigure()])

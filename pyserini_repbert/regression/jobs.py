@@ -1,4 +1,4 @@
-"""A condition to run in its workspace: its commands, and what it lacks."""
+"""A condition to run in its workspace: its commands, and its missing inputs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ConditionJob:
         return hardest_need(self.workspace.needed(self.condition.needs))
 
     def lacking(self) -> Need:
-        """What it needs beyond what is here."""
+        """What it needs that is missing."""
         missing = self.missing()
         if not missing:
             return Need.NOTHING
@@ -78,5 +78,6 @@ class ConditionJob:
 
 
 def are_out_of_reach(missing: Sequence[MissingResource]) -> bool:
-    """Whether something was never published or is of another system: nothing makes up for it."""
+    """Whether a needed input was never published or belongs to another system, so nothing can
+    replace it."""
     return any(absent.resource.origin in _OUT_OF_REACH for absent in missing)

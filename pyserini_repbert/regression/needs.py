@@ -1,4 +1,4 @@
-"""What has to be obtained before a condition can be run, and how many conditions need what."""
+"""What has to be obtained before a condition can run, and how many conditions need it."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def hardest_need(resources: Iterable[Resource]) -> Need:
 
 
 def count_needs(needs: Iterable[Need]) -> dict[Need, int]:
-    """Conditions by what they need, the easiest first; needs of no condition are left out."""
+    """Conditions by their needs, the easiest first; unused needs are left out."""
     counts = Counter(needs)
     return {need: counts[need] for need in Need if counts[need]}
 
 
 def _is_downloaded(entry: catalog.Entry) -> bool:
-    """Whether an entry of the catalog, or what it is based on, is neither shipped nor a package."""
+    """Whether a catalog entry, or its base, is neither shipped nor a package."""
     if 'resource' not in entry.values and 'package' not in entry.values:
         return True
     base = catalog.base(entry)

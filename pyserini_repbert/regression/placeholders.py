@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pyserini_repbert.catalog import did_you_mean
 
-# Names in braces that stand for folders.
+# Names in braces that are replaced by folders.
 FOLDERS = ('data', 'downloads', 'pyserini', 'here', 'out', 'shared')
 # The folders that commands may make files in, and those that downloads are looked for in.
 BUILD_FOLDERS = ('out', 'shared')
@@ -27,7 +27,7 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 
 
 def braced_name_problem(text: str, known: Iterable[str]) -> str:
-    """What is wrong with the names in braces in a text; '' if all are known."""
+    """The error in a text's names in braces; '' if all are known."""
     for name in braced_names(text):
         if name not in known:
             hint = did_you_mean(name, known)
@@ -36,7 +36,7 @@ def braced_name_problem(text: str, known: Iterable[str]) -> str:
 
 
 def path_problem(path: str, folders: Sequence[str]) -> str:
-    """What is wrong with a path; '' if it is one below a folder: '{out}/runs/a.txt'.
+    """The error in a path; '' if it is one below a folder: '{out}/runs/a.txt'.
 
     `folders` are the names of those that it may be below.
     """
@@ -50,7 +50,7 @@ def path_problem(path: str, folders: Sequence[str]) -> str:
 
 
 def file_name_problem(name: str) -> str:
-    """What is wrong with the name of a file, without folders; '' if it can be one."""
+    """The error in a file's name, without folders; '' if it is valid."""
     if name in ('', '.', '..') or '/' in name or _UNSHOWN.search(name):
         return f"'{name}' is not a name of a file: expected one without folders"
     return ''

@@ -55,7 +55,7 @@ Axes = Mapping[str, str]
 MAX_CELLS = 1000
 # Characters of an entry times the cells of its grid.
 MAX_GRID_TEXT = 2_000_000
-MAX_LABEL = 500  # characters of a label, and of a text that it stands for
+MAX_LABEL = 500  # characters of a label, and of the text that it is replaced by
 # A work folder has a folder of each regression's name, and one that all share.
 _NAME = re.compile(r'\w[\w .+-]*')
 _RESERVED = 'shared'
@@ -71,7 +71,7 @@ _EXPECTED = {
 
 @dataclass(frozen=True)
 class _File(Generic[_Content]):
-    """A file that was read: where its entries stand, and what they hold."""
+    """A file that was read: the locations of its entries, and their content."""
 
     root: KeyPath
     content: _Content
@@ -163,7 +163,7 @@ def _read_file(path: StrPath, kind: type[_Content]) -> _File[_Content]:
 
 
 def _plain_value(file: YamlFile, node: Any) -> Any:
-    """A node as dicts, lists, None, and texts as they are written, but on one line."""
+    """A node as dicts, lists, None, and texts as written, but on one line."""
     if node is None:
         return None
     if node.id == 'mapping':
@@ -310,7 +310,7 @@ def _expand_grid(entry: _Repeated, keys: KeyPath, *, left: int) -> Iterator[_Cel
 
 
 def _first_line(error: PydanticCustomError | ValidationError) -> str:
-    """What is wrong, of what pydantic says."""
+    """The error in pydantic's message."""
     if isinstance(error, ValidationError):
         return error.errors(include_url=False, include_input=False)[0]['msg']
     return error.message()
@@ -387,7 +387,7 @@ def _read_condition(
 def _read_expected(
     cell: _Cell[ConditionEntry], declared: _Declarations, keys: KeyPath
 ) -> list[Expected]:
-    """The scores of a cell that are compared with measured ones."""
+    """The scores of a cell that are compared with measurements."""
     is_from_table = bool(cell.entry.table)
     scores = []
     for number, entry in enumerate(cell.entry.expected):

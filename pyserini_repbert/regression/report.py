@@ -42,7 +42,7 @@ class RegressionOutcome:
 
 
 class _Writer:
-    """Writes outcomes as JSON values, with signs that stand for folders of this machine."""
+    """Writes outcomes as JSON values, with placeholders for this machine's folders."""
 
     def __init__(self, hidden: Mapping[str, str]) -> None:
         self._hidden = hidden
@@ -102,8 +102,8 @@ def as_data(
     """The report as JSON values.
 
     A condition that was not run, but is in the list of rehearsed ones beside its regression's file,
-    is REHEARSED. `environment` is a `fingerprint`; `hidden` has the texts that stand for folders of
-    this machine.
+    is REHEARSED. `environment` is a `fingerprint`; `hidden` has the placeholders for this machine's
+    folders.
     """
     writer = _Writer(hidden)
     files = [writer.file_data(result) for result in results]
@@ -137,9 +137,9 @@ def _score_data(score: Score, condition: Status) -> dict[str, Any]:
 
 
 def merge_reports(reports: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Several reports' data as one.
+    """The data of several reports, merged.
 
-    Of a condition, the last report that ran it counts; if none did, the last one.
+    For each condition, the last report that ran it counts; if none did, the last report.
     """
     titles: dict[str, str] = {}
     conditions: dict[str, dict[str, Any]] = {}
@@ -166,7 +166,7 @@ def _is_measured(condition: Mapping[str, Any]) -> bool:
 
 
 def measure_text(expected: Expected) -> str:
-    """'MRR@10', with the row of the table where there is one and the unit of a recorded figure."""
+    """'MRR@10', with the table's row if there is one, and a recorded figure's unit."""
     text = expected.measure
     where = [f'{name} {value}' for name, value in expected.where.items() if name != 'measure']
     if where:
@@ -197,8 +197,8 @@ def evaluator_text(expected: Expected) -> str:
 def as_markdown(data: Mapping[str, Any]) -> str:
     """The report as Markdown.
 
-    It has the papers' tables, what scores are evidence of, what conditions need, a table for each
-    file, failures, and what is missing.
+    It has the papers' tables, the kinds of evidence, what conditions need, a table for each file,
+    failures, and missing inputs.
     """
     parts = ['# Regressions', _INTRODUCTION]
     papers_tables = grids.as_markdown(data)
@@ -225,7 +225,7 @@ def as_markdown(data: Mapping[str, Any]) -> str:
 
 
 def as_html(data: Mapping[str, Any]) -> str:
-    """The report as one HTML page that loads nothing else; the commands unfold."""
+    """The report as one HTML page that loads nothing else, with commands that unfold."""
     return tables.page(
         'regressions',
         others=counts.count_scores(data['files'], counts.OTHERS),
@@ -267,7 +267,7 @@ def _reasons(file: Mapping[str, Any]) -> list[str]:
 def _missing_lines(data: Mapping[str, Any]) -> list[list[str]]:
     """A row for each resource that is not here.
 
-    Its name, the files that need it, what it is, its size, and how to get it.
+    Its name, the files that need it, its description, its size, and how to get it.
     """
     last: dict[tuple[str, str], Mapping[str, str]] = {}
     files: dict[tuple[str, str], list[str]] = {}

@@ -16,7 +16,7 @@ from pyserini_repbert.files import cache_folder
 from pyserini_repbert.regression.placeholders import fill
 from pyserini_repbert.regression.schema import Resource, ResourceOrigin
 
-# Suffix of the file beside a fetched one that has its checksum, where none was published.
+# Suffix of the file with the checksum of a fetched file, if none was published.
 RECORD = '.sha256'
 # What its second line begins with, a comment to `sha256sum -c`: the address of the file.
 SOURCE = '# from '
@@ -37,7 +37,7 @@ class MissingResource:
     ----------
     size : as the regression or the catalog states it
     get : the command, or the sentence, that gets it
-    target : where it is put; None for the cache, and for a resource without a path
+    target : where the file is put; None for the cache, and for a resource without a path
     """
 
     resource: Resource
@@ -48,7 +48,7 @@ class MissingResource:
 
     @property
     def key(self) -> str:
-        """Identifies the resource, whatever name a regression gives it."""
+        """Identifies the resource, independent of the name in a regression."""
         return str(self.target or self.resource.source)
 
     @property
@@ -66,7 +66,7 @@ class MissingResource:
     def n_bytes(self) -> int | None:
         """Bytes to download; None if the size is unknown.
 
-        Of '987 MB packed, 2.9 GB unpacked', the packed ones.
+        For '987 MB packed, 2.9 GB unpacked', the packed size.
         """
         return stated_bytes(self.size)
 
@@ -98,7 +98,7 @@ def location(resource: Resource, paths: Mapping[str, str]) -> str:
 
 
 def find_missing(resource: Resource, paths: Mapping[str, str]) -> MissingResource | None:
-    """What is missing of a resource, and how to get it; None if the resource is here."""
+    """The missing part of a resource, and how to get it; None if the resource is here."""
     if resource.catalog:
         return _find_missing_entry(resource, entry_of(resource))
     path = location(resource, paths)
@@ -138,7 +138,7 @@ def fingerprint(resource: Resource, paths: Mapping[str, str]) -> str:
     Of a catalog entry and its bases, it has all values; of a folder, the newest modification time;
     of a file, its checksum.
 
-    Raises DamagedFileError for a file with another checksum than the expected one.
+    Raises DamagedFileError if a file's checksum is not the expected one.
     """
     if resource.catalog:
         values = [str(sorted(entry.values.items())) for entry in _with_bases(entry_of(resource))]
@@ -212,7 +212,7 @@ def _with_bases(entry: catalog.Entry) -> list[catalog.Entry]:
 
 
 def _find_missing_entry(resource: Resource, entry: catalog.Entry) -> MissingResource | None:
-    """What is missing of a resource that is an entry of the catalog, of the entry's base first."""
+    """The missing part of a resource in the catalog; first, of the entry's base."""
     base = catalog.base(entry)
     if base is not None:
         missing_base = _find_missing_entry(resource, base)
@@ -265,7 +265,7 @@ def _hub_command(entry: catalog.Entry) -> str:
     return shlex.join(words)
 
 
-# A field of a catalog entry -> the command that gets what it names; '' if that is here.
+# A field of a catalog entry -> the command that gets the named resource; '' if that is here.
 _FIND_COMMAND: dict[str, Callable[[catalog.Entry], str]] = {
     'package': _package_command,
     'download': _download_command,

@@ -30,8 +30,8 @@ _SLACK = 1e-9  # for rounding errors of floating point
 class Status(StrEnum):
     """The outcome of a score or a condition.
 
-    REHEARSED: not run, but its commands ran on stand-ins of what it needs, to a score that means
-    nothing. RECORDED: a figure of the source's own machine, compared with nothing.
+    REHEARSED: not run, but its commands ran on stand-ins of its inputs, up to a meaningless score.
+    RECORDED: a figure of the source's own machine, compared with nothing.
     """
 
     PASS = 'PASS'
@@ -61,7 +61,7 @@ class Outcome:
     ----------
     scores : the expected ones, then the recorded ones
     commands : as a user would type them
-    missing : for want of which it was not run
+    missing : because of which it was not run
     why : a score is missing, or the condition was left out
     seconds : that it took, now or when its remembered result was made
     remembered : whether the scores are an earlier run's
@@ -112,7 +112,7 @@ def judge(expected: Expected, measured: float | None) -> Status:
 
 
 def run_condition(job: ConditionJob, heavy_too: bool = False) -> Outcome:
-    """Run a condition, or say what is missing.
+    """Run a condition, or report what is missing.
 
     A failure of its commands is its outcome, never raised.
     """
@@ -218,7 +218,7 @@ def _key(job: ConditionJob) -> str:
 
 
 def _read_result(note: Path, key: str) -> _Result | None:
-    """The remembered result, if it was made of the same."""
+    """The remembered result, if it was made from the same inputs."""
     known = read_note(note)
     if not known or known['key'] != key:
         return None
@@ -262,8 +262,8 @@ def _read_table(table: Path) -> list[dict[str, Any]]:
 def _look_up(rows: Sequence[Mapping[str, Any]], expected: Expected) -> float | None:
     """The score in the only row that agrees with `where`; None without one.
 
-    It is in the column `value`, or in the one named after the measure. What is not a number is no
-    score.
+    It is in the column `value`, or in the one named after the measure. Anything but a number is not
+    a score.
     """
     fitting = [row for row in rows if expected.where.items() <= row.items()]
     if len(fitting) != 1:

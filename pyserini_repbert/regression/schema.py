@@ -1,4 +1,4 @@
-"""The values of a regression file, checked as they are written, and the conditions made of it.
+"""The values of a regression file, checked as written, and the conditions made from them.
 
 Numbers stay texts, because their digits count. `{names}` in braces are replaced later.
 """
@@ -46,14 +46,14 @@ UNPACKINGS = {
 }
 
 
-# Characters of a text once the labels of a cell are in it.
+# The most characters of a text after a cell's labels are inserted.
 MAX_TEXT = 10_000
 # Of `unpack`: makes one file of several downloads.
 _OF_SEVERAL = 'join'
 
 
 def check_number(given: object) -> str:
-    """`given`, a text that is a number of at least 0. Raises ValueError for another."""
+    """`given`, text that is a number of at least 0. Raises ValueError for another."""
     with contextlib.suppress(ValueError):
         if isinstance(given, str) and decimal(given) >= 0:
             return given
@@ -225,7 +225,7 @@ class Resource(FileEntry):
         return self
 
     def _check_download(self) -> None:
-        """Raise an error for addresses whose files have no place, or more than one."""
+        """Raise an error for addresses whose files have no target, or several."""
         if not self.address:
             raise PydanticCustomError('address', 'no address: expected at least one')
         if not self.path:
@@ -311,7 +311,7 @@ class ScoreSource(FileEntry):
 
 
 class Tolerance(FileEntry):
-    """By how much scores may differ from the expected ones, and why."""
+    """How much scores may differ from the expected ones, and why."""
 
     value: Annotated[float, BeforeValidator(_number)]
     reason: str
@@ -363,7 +363,7 @@ class SharedFile(FileEntry):
 
 
 class RegressionFile(SharedFile):
-    """A regression file as it is written."""
+    """A regression file as written."""
 
     name: str
     title: str
@@ -423,7 +423,7 @@ class Condition:
     run, qrels : the run file to evaluate, and the judgments; '' with a table
     table : a CSV or TSV file that the commands write, with scores in a column `value` or named
         after the measure
-    heavy : what it takes, if it is left out unless asked for ('40 minutes of CPU'); '' for others
+    heavy : its cost, if it runs only on request ('40 minutes of CPU'); '' for others
     recorded : figures for reference, compared with nothing
     """
 
@@ -440,7 +440,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """A regression file as it is run."""
+    """A regression file, ready to run."""
 
     path: str
     name: str

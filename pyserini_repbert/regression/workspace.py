@@ -35,7 +35,7 @@ class CommandFailedError(PyseriniRepbertError):
 
 
 class Workspace:
-    """Where one regression's commands run: a separate folder, named after it, in the work folder.
+    """Where a regression's commands run: a separate folder, named after it, in the work folder.
 
     `data` is the user's folder of collections and run files; `version` the hash of code and
     packages (`environment.cache_version`): results of another one are not used.
@@ -166,7 +166,7 @@ class Workspace:
             )
 
     def run(self, command: str) -> str:
-        """Run a command; what it prints.
+        """Run a command; returns its output.
 
         Raises CommandFailedError with the last lines of its errors.
         """
@@ -190,7 +190,7 @@ class Workspace:
         return process.stdout
 
     def run_words(self, command: str) -> list[str]:
-        """A command's words as they are run: a file that an earlier try left is replaced."""
+        """A command's words, ready to run: a file left by an earlier try is replaced."""
         words = self.words(command)
         writes = not _WRITERS.isdisjoint(words) and not _OUTPUTS.isdisjoint(words)
         goes_on = '--resume' in words or '--overwrite' in words

@@ -89,11 +89,11 @@ class Reranker(Ranker):
     Attributes
     ----------
     drop_rest : whether the candidates that it does not read are dropped
-    score_share : the share, 0 to 1, that its score has in the final one; the score in the run that
-        it reads has the rest, and both are min-max normalised first; None: its score alone
+    score_share : the share, 0 to 1, of its score in the final score. The score in the input run has
+        the rest. Both are min-max normalised first. None: only its score
     needs_text : whether candidates without text are refused
     precision : of its model: 'float32', 'bfloat16', 'float16', 'int8'; None if it is not known
-    work : where it counts what it does; None if it does not count
+    work : counts its work; None if it does not count
     compares : whether a score depends on the other candidates of its list
     n_excerpts : how many passages it reads of a document that has `Candidate.excerpts`: the
         document's score is the greatest of theirs (MaxP, Dai and Callan 2019)
@@ -113,7 +113,7 @@ class Reranker(Ranker):
     ) -> Scores:
         """Scores for the candidates of each query.
 
-        A score depends on the query and the candidate alone, unless the reranker `compares`.
+        A score depends only on the query and the candidate, unless the reranker `compares`.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class Reranker(Ranker):
     def inferences(self, n: int) -> int:
         """How many model inputs a list of `n` candidates takes.
 
-        A vector from an index counts as one.
+        A vector from an index also counts.
         """
         return n
 
@@ -180,24 +180,24 @@ class Reranker(Ranker):
         return self.with_settings(**options)
 
     def remembering(self) -> Self:
-        """The same reranker, with what it computed at hand for later calls, if that saves work."""
+        """The same reranker, which keeps its results for later calls if that saves work."""
         return self
 
     def explain(
         self, query: str, hits: Ranking, settings: ExplanationSettings, trace: Trace = SILENT
     ) -> dict[str, Any]:
-        """Why the hits get their scores, as values of JSON; by default, the scores alone.
+        """Why the hits get their scores, as values of JSON; by default, only the scores.
 
         Parameters
         ----------
         query : its text
         hits : checked by `check`
-        settings : what is shown
+        settings : what to show
         trace : gets the progress, in model inputs
 
         Returns a dictionary whose 'system' names the form of the other values. In the form 'own',
-        these are 'docids', 'scores' and 'inferences', and perhaps 'tables', which commands and the
-        page show as they are: {'docid', 'title', 'rows'} each. A row is an object; its keys, the
+        these are 'docids', 'scores' and 'inferences', and optionally 'tables', which commands and
+        the page show unchanged: each {'docid', 'title', 'rows'}. A row is an object; its keys, the
         same in each, name the columns. The first column names the row, the second is a number,
         which pictures show.
         """
@@ -226,7 +226,7 @@ class Reranker(Ranker):
     ) -> list[Candidate]:
         """All candidates in a new order, best first, or the k best.
 
-        What is given is not changed.
+        The arguments are not changed.
         """
         whole = self.with_settings(reads=ALL)
         run = whole.rank([Query('0', query)], {'0': Ranking.of(candidates)}, k)
@@ -296,7 +296,7 @@ class Reranker(Ranker):
 
     @contextmanager
     def counted(self, lists: Sequence[Sequence[Candidate]], trace: Trace) -> Iterator[Self]:
-        """A copy that counts the work of this call alone, for scoring `lists` in the context.
+        """A copy that counts only the work of this call, for scoring `lists` in the context.
 
         At the end of the context, `trace` gets the cost.
         """
@@ -339,7 +339,7 @@ class Reranker(Ranker):
 
 @dataclass(frozen=True)
 class _Passages:
-    """The passages of a ranking's first documents, as candidates of their own.
+    """The passages of a ranking's first documents, as separate candidates.
 
     Attributes
     ----------
@@ -352,7 +352,7 @@ class _Passages:
 
     @classmethod
     def of(cls, documents: Ranking, n: int) -> _Passages:
-        """The n best passages of each document; its text alone, if it has none."""
+        """The n best passages of each document; only its text, if it has none."""
         passages: list[Candidate] = []
         starts = []
         for document in documents:

@@ -66,7 +66,7 @@ class TextReranker(Reranker):
         self.token_budget = usual_budget(token_budget, self.device)
         self.tokenizer = self.checkpoint.tokenizer()
         self.work = Work()
-        # Copies of this reranker share what was prepared.
+        # Copies of this reranker share the prepared inputs.
         self._prepared: dict[Hashable, Any] = {}
 
     @property

@@ -69,7 +69,7 @@ class SearchedDocuments(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Release what was opened for these documents."""
+        """Close everything that was opened for these documents."""
 
 
 class IndexReranker(Reranker):
@@ -105,7 +105,7 @@ class IndexReranker(Reranker):
 def bind_documents(
     rerankers: Sequence[Reranker], documents: SearchedDocuments | None
 ) -> list[Reranker]:
-    """Stages, one after the other, of which those that read the index have its documents."""
+    """Stages, one after the other. Those that read the index get its documents."""
     bound: list[Reranker] = []
     for number, reranker in enumerate(rerankers, 1):
         if isinstance(reranker, IndexReranker):

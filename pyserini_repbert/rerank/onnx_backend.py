@@ -152,6 +152,7 @@ def _fuse(path: Path, config: BertConfig) -> None:
             kept.append(node)
     del graph.node[:]
     graph.node.extend(kept)
-    # These shapes are from before weights were transposed; without them, they are inferred anew.
+    # These shapes are outdated, because weights were transposed. Without them, shapes are inferred
+    # again.
     del graph.value_info[:]
     onnx.save(model, path)

@@ -17,7 +17,7 @@ from pyserini_repbert.ranking import REASON_TERMS
 def explain_text(
     encoder: TermWeightsEncoder, query: str, passage: str, top: int = 10, prune: int = 0
 ) -> dict[str, Any]:
-    """The score of a passage that is given as a text, taken apart into values of JSON.
+    """The score of a passage given as text, taken apart into values of JSON.
 
     Every term has a 'term' and its weights.
 

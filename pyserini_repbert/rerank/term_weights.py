@@ -48,7 +48,7 @@ class AbsentCandidate:
 
 @dataclass(frozen=True, slots=True)
 class QueryTextPair:
-    """A query's vector, and the number of a text that it scores."""
+    """A query's vector, and the number of the text that it scores."""
 
     query: TermVector
     text: int
@@ -138,7 +138,7 @@ class TermWeightsReranker(Reranker, recorded_as='TermWeightsReranker'):
     ) -> Scores:
         """Scores for the candidates of each query, float32 (n,) each.
 
-        A text is encoded once for several queries.
+        A text is encoded only once for several queries.
         """
         vectors = self.encoder.encode_queries(queries, self.token_budget)
         scores: Scores = []
@@ -179,7 +179,7 @@ class TermWeightsReranker(Reranker, recorded_as='TermWeightsReranker'):
         on_progress(len(absent) - len(counts))
 
     def _read_texts(self, counts: Counter[str]) -> Any:
-        """What the encoder reads of texts, of which each counts as often as it is a candidate."""
+        """The encoder's inputs of texts. Each counts as often as it is a candidate."""
         return list(counts)
 
     def _score_pairs(
@@ -226,7 +226,7 @@ class TermWeightsReranker(Reranker, recorded_as='TermWeightsReranker'):
     def explain(
         self, query: str, hits: Ranking, settings: ExplanationSettings, trace: Trace = SILENT
     ) -> dict[str, Any]:
-        """The weights of each hit: of its vector in the index, if that has one.
+        """The weights of each hit: from its vector in the index, if there is one.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class TermWeightsReranker(Reranker, recorded_as='TermWeightsReranker'):
         return {'system': 'epic', 'passages': passages}
 
     def _explain_hit(self, query: str, hit: Candidate, top: int) -> dict[str, Any]:
-        """The weights of a hit; one without a text has to be in the index."""
+        """The weights of a hit. A hit without text must be in the index."""
         if self.index is not None:
             is_stored = self.index.rows([hit.docid])[0] >= 0
             if hit.text is None or is_stored:

@@ -51,8 +51,8 @@ class AdaptedSearch:
     aggregate : of a collection, how scores of passages become scores of documents
     k1, b : of a collection's BM25; None: the usual ones
     chosen : names of the attributes that a person set, with `index settings`
-    version : 2 where one of the last nine differs from its default, or there is no query map, which
-        version 1 does not have
+    version : 2 if one of the last nine differs from its default, or if there is no query map;
+        version 1 lacks these
     """
 
     index: str
@@ -191,10 +191,10 @@ def read_query_map(
 
 
 def open_query_map(folder: StrPath, dimension: int) -> NDArray[np.float32] | None:
-    """The map in a folder, float32 (dimension, dimension), whatever encoder it was learned for.
+    """The map in a folder, float32 (dimension, dimension), for any encoder.
 
-    None for a map of zeros, which leaves queries as they are: earlier releases wrote one where only
-    a fusion was chosen.
+    None for a map of zeros, which does not change queries: earlier releases wrote it if only a
+    fusion was chosen.
 
     Raises DamagedFileError for a map of another shape, and for one that is not finite.
     """

@@ -26,6 +26,7 @@ from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_form import is_faiss_folder
 from pyserini_repbert.index.faiss_layout import FaissFolder
 from pyserini_repbert.index.manifest import MANIFEST
+from pyserini_repbert.index.sample import background_of
 from pyserini_repbert.models.precision import checked_device
 from pyserini_repbert.models.threads import torch_threads
 from pyserini_repbert.ranking import (
@@ -65,8 +66,12 @@ class VectorIndex(Blocks, Protocol):
         """`encoder`, `dimension`, and the checksums of the model."""
 
     @property
-    def sample_mean(self) -> NDArray[np.float32]:
-        """The mean of a sample of the vectors, float32 (d,)."""
+    def sample(self) -> NDArray[np.float32] | None:
+        """A sample of the vectors, float32 (m, d); None if they cannot be read."""
+
+    @property
+    def sample_mean(self) -> NDArray[np.float32] | None:
+        """The mean of the sample, float32 (d,)."""
 
     def docids(self, rows: NDArray[np.int64]) -> list[str]:
         """The docids of rows."""
@@ -98,9 +103,9 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
     Attributes
     ----------
     query_map : A, float32 (d, d), learned from judgments: a query's vector q becomes q (I + A);
-        None: q stays as it is
+        None: q does not change
     takes_docids : whether the texts of topics are docids, see `by_documents`
-    feedback : moves a query's vector towards its best hits' vectors; None: it stays as it is
+    feedback : moves a query's vector towards its best hits' vectors; None: it does not change
     scan : what finds the best rows; None: exact search
     dimension : d, the length of a vector
 
@@ -196,6 +201,11 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
     def __len__(self) -> int:
         return len(self.index)
 
+    @property
+    def n_searched(self) -> int:
+        """How many vectors are compared with a query."""
+        return len(self.index)
+
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         with torch_threads(self.threads), self._threads_of_scan():
             if self.takes_docids:
@@ -276,15 +286,15 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         return list(self._top_rows(queries, depth))
 
     def _vectors_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vectors of rows, float32 (n, d). Raises InputError for an index without them."""
+        """The vectors of rows, float32 (n, d). Raises InputError if the index lacks them."""
         bundle = self._bundle_for('feedback', 'prf')
         return np.asarray(bundle.vectors(rows), np.float32)
 
     def _bundle_for(self, use: str, *parameters: str) -> DenseBundle:
         """The bundle that is searched.
 
-        `use` is what needs its vectors, `parameters` are those that ask for it. Raises InputError
-        for a FAISS folder, whose vectors are not at hand.
+        `use` says what needs its vectors, `parameters` are the parameters that ask for it. Raises
+        InputError for a FAISS folder, whose vectors are not at hand.
         """
         if self._bundle is None:
             raise InputError(
@@ -367,7 +377,7 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         k : hits of a query; None: all passages
 
         Raises InputError for vectors that are not finite, MismatchError for another shape, and
-        NotFiniteError for an index with a vector that is not finite, as far as it is read.
+        NotFiniteError if the part of the index that is read has a vector that is not finite.
         """
         if k is None:
             k = max(1, len(self))
@@ -389,14 +399,16 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
             # Scores fall: of finite vectors, only the ends can be infinite.
             if len(ranking) and not math.isfinite(ranking.scores[0] - ranking.scores[-1]):
                 raise NotFiniteError(f'index {self.index_dir}')
+        sample = self.index.sample
         mean = self.index.sample_mean
-        if mean is None:
+        if sample is None or mean is None:
             return rankings
-        return [
-            # Each by itself: a product in a batch may be rounded otherwise.
-            ranking.with_background(float(mean @ vector))
-            for ranking, vector in zip(rankings, vectors, strict=True)
-        ]
+        with_backgrounds = []
+        for ranking, vector in zip(rankings, vectors, strict=True):
+            # Each separately, because a product in a batch may be rounded differently.
+            background = background_of(sample @ vector, self.n_searched, float(mean @ vector))
+            with_backgrounds.append(ranking.with_background(background))
+        return with_backgrounds
 
     def _rankings(self, vectors: NDArray[np.float32], k: int) -> list[Ranking]:
         """The ranking of each query vector, k at least 1."""

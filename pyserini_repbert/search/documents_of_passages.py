@@ -29,7 +29,7 @@ def aggregate_groups(
 
     Parameters
     ----------
-    scores : of passages, float32 (n,); passages of a document stand together
+    scores : of passages, float32 (n,); passages of a document are adjacent
     starts : where each document begins, int64 (documents,), ascending
     aggregation : not FIRST, which is a choice of passages
     """

@@ -7,15 +7,15 @@ https://arxiv.org/abs/2006.15498).
 
 How it works: a matrix product for each block of vectors tells which pairs of a query and a row can
 reach the query's threshold. These pairs are scored, and kept if they do reach it. One sort at the
-end orders what was kept.
+end orders the kept rows.
 
 The threshold is at first one that k rows of the first block reach or, for many queries, an estimate
 from a sample of the whole index. Whenever too many scores are kept, it rises to the k-th best so
-far. A query whose estimate proves too high is searched again without it.
+far. If a query's estimate proves too high, it is searched again without an estimate.
 
 Memory: blocks, and a few times k scores a query, whatever the size of the index. Where the CPU
-multiplies bfloat16 natively, a rounded copy of the vectors is kept as well, if there is room. The
-result is the same without it.
+multiplies bfloat16 natively, a rounded copy of the vectors is kept as well, if there is room.
+Estimates do not change the result.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _ROUNDED_SHARE = 1 / 4
 # After so many queries, the vectors are worth rounding, part by part: a command that asks one
 # question may search for it several times.
 _ROUNDED_AFTER = 4
-# A search of so many queries is worth it by itself.
+# A single search of so many queries is worth it.
 _ROUNDED_FROM = 256
 # Of a smaller share of all rows, missing rounded copies are made at once.
 _ROUNDED_AT_ONCE = 1 / 16
@@ -97,7 +97,7 @@ class ExactIndex:
     """Searches an index's vectors by exact inner products (RepBERT eq. 3).
 
     After some queries, or in a search of many, a CPU with native bfloat16 multiplies vectors
-    rounded to bfloat16, or to int8 for a query alone. The copies take 2 bytes and 1 byte a
+    rounded to bfloat16, or to int8 for a single query. The copies take 2 bytes and 1 byte a
     dimension, and each at most a quarter of the available memory. They only tell which pairs to
     score: hits and scores are the same.
 
@@ -105,8 +105,8 @@ class ExactIndex:
     ----------
     index : the vectors, float32, float16 or int8 (n, d)
     device : where they are multiplied; on CUDA, `GpuIndex` is faster
-    parts : of the index, if it shares them with other indexes; what is computed of them is shared,
-        too
+    parts : of the index, if it shares them with other indexes; what is computed from them is also
+        shared
     """
 
     def __init__(
@@ -132,8 +132,8 @@ class ExactIndex:
         ----------
         queries : float32 (n, d)
         k : how many rows
-        allowed : the rows that count, bool (rows,); None: all. Where they are few, their vectors
-            alone are read.
+        allowed : the rows that count, bool (rows,); None: all. If they are few, only their vectors
+            are read.
         """
         n_allowed = len(self._index)
         if allowed is not None:
@@ -245,9 +245,9 @@ class ExactIndex:
     def _rounded_copy(
         self, kind: type[_Copy], queries: NDArray[np.float32]
     ) -> RoundedParts[_Copy] | None:
-        """The rounded copies of the parts, made where it is worth it.
+        """The rounded copies of the parts, made if it is worth it.
 
-        None without them, or where they cannot be used.
+        None if there are none, or if they cannot be used.
         """
         with self._lock:
             if kind not in self._copies:
@@ -268,8 +268,8 @@ class ExactIndex:
     def _due(self, missing: Sequence[IndexPart], n_queries: int) -> Sequence[IndexPart]:
         """The parts, of those without rounded copies, that a search of some queries rounds.
 
-        It rounds all where a search in float32 takes longer, or where it has many queries. Later
-        searches round some parts each: no question waits for all of them.
+        It rounds all if a search in float32 takes longer, or if it has many queries. Later searches
+        round some parts each: no question waits for all of them.
         """
         n_rows = sum(len(part.vectors) for part in missing)
         if n_rows <= _ROUNDED_AT_ONCE * len(self._index) or n_queries >= _ROUNDED_FROM:
@@ -293,7 +293,7 @@ class ExactIndex:
 
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
-    """Threads, each of which computes alone; they are kept, since new ones are slow at first."""
+    """Threads that compute separately. They are kept, because new threads are slow at first."""
     started = threading.Barrier(threads)
     pool = ThreadPoolExecutor(threads, 'search', torch.set_num_threads, (1,))
 
@@ -363,7 +363,7 @@ class _BestScores:
             self._raise_thresholds()
 
     def _raise_thresholds(self) -> None:
-        """Hold the best rows alone; their last scores become the thresholds."""
+        """Keep only the best rows; their last scores become the thresholds."""
         tops = self.results()
         self._parts = []
         self._held = 0
@@ -382,7 +382,7 @@ class _BestScores:
         owners = np.concatenate([part.owners for part in self._parts])
         scores = np.concatenate([part.scores for part in self._parts])
         bits = scores.view(np.int32)
-        # Whole numbers that rise as the scores fall; 0 and -0 have the same one.
+        # Integers that rise as the scores fall; 0 and -0 have the same one.
         descending = np.where(bits < 0, bits & 0x7FFFFFFF, -bits)
         keys = torch.from_numpy((owners << 32) + descending)
         # PyTorch sorts whole numbers by radix, in all threads.

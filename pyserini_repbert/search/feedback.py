@@ -54,7 +54,7 @@ class VectorFeedback:
 
     @classmethod
     def parse(cls, text: str) -> VectorFeedback:
-        """The feedback of a text such as 'average' or 'rocchio:depth=5,alpha=0.4,beta=0.6'.
+        """The feedback given as text, such as 'average' or 'rocchio:depth=5,alpha=0.4,beta=0.6'.
 
         Raises InputError for anything else.
         """

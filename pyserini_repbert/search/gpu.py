@@ -62,8 +62,8 @@ class Gpu:
     ) -> Iterator[tuple[int, Tensor]]:
         """Blocks of an index's vectors in the device's memory, in order.
 
-        Yields (first row, vectors (n, dimension)); a block is valid until the next one. Two buffers
-        alternate: while one block is used, the next is copied.
+        Yields (first row, vectors (n, dimension)); each block is valid until the next one. Two
+        buffers alternate: while one block is used, the next is copied.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Exact search on GPUs: the vectors stay in GPU memory where they fit; one pass serves all queries.
+"""Exact search on GPUs: the vectors stay in GPU memory if they fit; one pass serves all queries.
 
 Several GPUs have equal shares of the rows, and each searches its own. It keeps the greatest scores
 of each query, some more than were asked for. If all of these equal the k-th, there may be more

@@ -72,7 +72,7 @@ class PyseriniRanker(Searcher, recorded_as='PyseriniRanker'):
 
 
 def as_ranker(searcher: Any) -> Ranker:
-    """A ranker as it is; any other searcher as a `PyseriniRanker`."""
+    """A ranker unchanged; any other searcher as a `PyseriniRanker`."""
     if isinstance(searcher, Ranker):
         return searcher
     return PyseriniRanker(searcher)

@@ -28,7 +28,7 @@ class IndexPart:
     vectors : the rows
     largest : the greatest absolute value of each block, by the block's first row
     copies : the rounded copies of the rows, by class (`rounded`)
-    n_queries : how many queries were searched without such a copy
+    n_queries : how many queries were searched without a rounded copy
     """
 
     def __init__(self, vectors: Blocks) -> None:

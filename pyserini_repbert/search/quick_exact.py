@@ -1,4 +1,4 @@
-"""Exact search without PyTorch, where it is not imported and vectors are few.
+"""Exact search without PyTorch, if it is not imported and vectors are few.
 
 Importing PyTorch takes longer than comparing a question with a hundred thousand vectors in NumPy.
 Hits and scores are the same: products of matrices tell which rows can be among the best, and these
@@ -127,9 +127,9 @@ class _Products:
     greatest: NDArray[np.float64]
 
     def rows_that_may_be_best(self, number: int, k: int) -> NDArray[np.int64]:
-        """The rows of which one query's k best, and all that tie with the last, are some.
+        """Rows that include one query's k best, and all that tie with the last.
 
-        The least product of the k best may be too great by the error, and that of another row too
+        The least product of the k best may be too great by the error, and another row's product too
         small.
 
         Parameters

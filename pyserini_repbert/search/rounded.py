@@ -27,14 +27,14 @@ from pyserini_repbert.search.products import BLOCK_ROWS, tensor_of
 _WEIGHTS = 4
 # A factor that outweighs rounding to bfloat16, and g times a bound.
 _UP = 1 + 2**-7
-# Norms between these have products that neither underflow nor overflow.
+# Norms in this range have products that neither underflow nor overflow.
 _SHORTEST = 2.0**-40
 _LONGEST = 2.0**60
 # It is added to norms: more than they lose where squares and products underflow.
 _SLACK = 2.0**-55
 _INT8 = 127
 _SMALLEST_SCALE = 2.0**-60
-# From so many queries on, it is faster that each thread works on blocks of its own.
+# From so many queries on, it is faster if each thread works on separate blocks.
 _IN_THREADS = 64
 # Rows of such a block.
 _ROWS = 4096
@@ -291,7 +291,7 @@ def multiplies_bytes_exactly() -> bool:
 def _in_bytes(vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Vectors, float32 (n, d), in int8; their scales, float32 (n,); the errors, float32 (n, d)."""
     scales = (vectors.abs().amax(dim=1) / _INT8).clamp(min=_SMALLEST_SCALE)
-    # A quotient is at most 127 and a few roundings. Where one is not a number, the norms say it.
+    # A quotient is at most 127 and a few roundings. If one is not a number, the norms show it.
     whole = (vectors / scales[:, None]).round_()
     errors = torch.addcmul(vectors, whole, scales[:, None], value=-1)
     return whole.to(torch.int8), scales, errors

@@ -31,7 +31,7 @@ class OpenScan(Protocol):
     Attributes
     ----------
     name : of the scan
-    sha256 : of what it reads, for the records of runs
+    sha256 : of the files it reads, for the records of runs
     """
 
     name: str
@@ -80,10 +80,10 @@ def scans() -> Mapping[str, VectorScan]:
 
 
 def asked_scan(values: Mapping[str, Any]) -> str:
-    """The name of the scan that is asked for; '' for exact search.
+    """The name of the requested scan; '' for exact search.
 
-    `values` has whether each is asked for, by name. Raises InputError for an unknown name, and
-    where several are asked for.
+    `values` says whether each is requested, by name. Raises InputError for an unknown name, and if
+    several are requested.
     """
     for name in values:
         if name not in scans():

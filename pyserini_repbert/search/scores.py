@@ -1,8 +1,8 @@
 """The score of a query and a row of an index, and the best rows. Nothing here needs PyTorch.
 
-A score is the float32 inner product of the pair (RepBERT eq. 3). It depends on no other rows or
-queries, nor on the number of threads. FAISS computes it. For a lone question NumPy does, which
-rounds otherwise: an import of FAISS takes longer than such a search.
+A score is the float32 inner product of the pair (RepBERT eq. 3). It does not depend on other rows
+or queries, nor on the number of threads. FAISS computes it. For a single question, NumPy does,
+which rounds differently: importing FAISS takes longer than such a search.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Number = TypeVar('Number', bound=Any)
 
 
 def product_errors(sums: Number, largest: float, dimension: int) -> Number:
-    """How far products of queries and vectors may be from scores, in whatever order they add up.
+    """How far products of queries and vectors may be from scores, in any order of summation.
 
     A sum of d products in float32 errs by at most d 2^-24 times the sum of all |q_i x_i|.
 
@@ -53,7 +53,7 @@ def product_errors(sums: Number, largest: float, dimension: int) -> Number:
 
 
 class NotFiniteError(DamagedFileError):
-    """An index has a vector that is not finite, or one that gives such a score.
+    """An index has a vector that is not finite, or that gives a score that is not finite.
 
     `index` is the index, as a message says it.
     """
@@ -187,6 +187,6 @@ def shard_pair_scores(
 
 
 def _usual_threads() -> int:
-    """The threads in which PyTorch computes; where it is not imported, FAISS's own number: 0."""
+    """The threads in which PyTorch computes; if it is not imported, FAISS's default: 0."""
     torch = sys.modules.get('torch')
     return 0 if torch is None else int(torch.get_num_threads())

@@ -131,6 +131,12 @@ class CandidateResponse(TypedDict):
             Field(description='of a collection: the requested fields of the document'),
         ]
     ]
+    also_in: NotRequired[
+        Annotated[
+            list[str],
+            Field(description='with group_copies=true: docids of other files with the same text'),
+        ]
+    ]
     score: Annotated[float, Field(description='score in the last ranking')]
     rank: Annotated[int, Field(description='rank, from 1')]
     display: NotRequired[
@@ -569,6 +575,10 @@ class OutlineResponse(OfIndex):
     file: Annotated[str, Field(description="its file in its source; '' if unknown")]
     url: Annotated[str, Field(description="the address of its source; '' if it has none")]
     is_code: Annotated[bool, Field(description='whether it is the source of a program')]
+    fields: Annotated[
+        dict[str, Any],
+        Field(description='of a collection: its fields, such as the sender of a mail'),
+    ]
     headings: Annotated[
         list[OutlinedHeading],
         Field(description='in their order; without the lower levels if there are many'),

@@ -26,13 +26,11 @@ class AnswerAddition:
     fields : of the answer, by name
     of_hits : the fields of each hit of the ranking, by name; empty for none
     rows : of the hits that stay, in their order; None: all. Hits are never reordered
-    warnings : what a user should hear
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
     of_hits: Sequence[Mapping[str, Any]] = ()
     rows: Sequence[int] | None = None
-    warnings: tuple[str, ...] = ()
 
 
 class AnswerFollower(ABC):

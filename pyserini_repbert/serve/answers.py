@@ -275,7 +275,7 @@ def search_answer(
     search = answer.search
     hits = answer.hits
     documents = _hit_documents(index, hits, options, search.query)
-    candidates = _candidates(hits, documents)
+    candidates = _candidates(hits, documents, answer.copies)
     response: SearchResponse = {
         'api': API,
         'index': index.alias,
@@ -307,9 +307,11 @@ def search_answer(
 
 
 def _candidates(
-    hits: Iterable[Candidate], documents: Iterable[ShownDocument]
+    hits: Iterable[Candidate],
+    documents: Iterable[ShownDocument],
+    copies: Mapping[str, Sequence[str]],
 ) -> list[CandidateResponse]:
-    """The hits with their ranks, scores and documents, best first."""
+    """The hits with their ranks, scores and documents, best first; `copies` as in `Answer`."""
     candidates: list[CandidateResponse] = []
     for hit, fields in zip(hits, documents, strict=True):
         candidate: CandidateResponse = {
@@ -319,6 +321,8 @@ def _candidates(
             # mypy does not know that these lack what `_add_provenance` adds.
             **fields,  # type: ignore[typeddict-item]
         }
+        if hit.docid in copies:
+            candidate['also_in'] = list(copies[hit.docid])
         candidates.append(candidate)
     return candidates
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.commands import command
+from pyserini_repbert.commands import command, outputs
 from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import add_flags_of, loaded, parts_of
@@ -83,6 +83,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add(
         '--log-file',
+        type=outputs.OutputPath,
         metavar='FILE',
         help='log of requests, as JSON lines; default: stderr, of which a terminal shows failed '
         'requests alone',

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.collection.judging.learning_progress import begin_learning, learning_state
+from pyserini_repbert.collection.judging.topics import open_topics
 from pyserini_repbert.errors import BusyError, PyseriniRepbertError
 from pyserini_repbert.extension import loaded
 from pyserini_repbert.serve.child import ChildProcess
@@ -35,10 +36,15 @@ class CollectionLearner:
         self._starting = threading.Lock()
 
     def start(self) -> None:
-        """Begin to learn. Raises BusyError while the collection learns already."""
+        """Begin to learn.
+
+        Raises InputError for a collection without judgments, and BusyError while it learns already.
+        """
         with self._starting:
             if self.state()['state'] == 'running':
                 raise BusyError('the collection learns already: wait until it has ended')
+            # Refuses a collection without judgments.
+            open_topics(str(self.folder))
             begin_learning(self.folder)
             self._thread = threading.Thread(target=self._learn, name='learner', daemon=True)
             self._thread.start()

@@ -10,13 +10,13 @@ import inspect
 import logging
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import wraps
 from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import Field, FiniteFloat, ValidationError
 
 from pyserini_repbert import __version__
-from pyserini_repbert.data.copies import copies_of
 from pyserini_repbert.errors import OtherServerError, PyseriniRepbertError, needs
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.explain.explaining import RANKINGS
@@ -26,7 +26,7 @@ from pyserini_repbert.pipeline.spec import parse_stage
 from pyserini_repbert.ranking import Ranking, by_score
 from pyserini_repbert.serve import requests
 from pyserini_repbert.serve.added_fields import added_parameters
-from pyserini_repbert.serve.answer_models import DocumentResponse, SearchResponse
+from pyserini_repbert.serve.answer_models import DocumentResponse
 from pyserini_repbert.serve.answers import (
     AnswerOptions,
     AnswerSize,
@@ -116,6 +116,7 @@ class ServiceTools:
         asked |= {name: value for name, value in settings.items() if value is not None}
         whole = requests.SearchedRequest.model_validate(asked)
         search = whole.asked_search(provenance, self.service.settings.limits)
+        search = replace(search, group_copies=True)
 
         def answer(trace: RequestTrace) -> dict[str, Any]:
             alias = index or next(iter(self.service.served))
@@ -127,8 +128,7 @@ class ServiceTools:
             )
             with self.service.hold(alias) as served:
                 answer = self.service.search(served, search, trace)
-                response = search_answer(served, answer, options)
-                return {**response, 'candidates': _without_copies(response, answer.hits)}
+                return {**search_answer(served, answer, options)}
 
         return await self.service.run(answer, reranks=bool(whole.rerank))
 
@@ -253,20 +253,6 @@ class ServiceTools:
             return explanation
 
         return await self.service.run(explain, reranks=True)
-
-
-def _without_copies(response: SearchResponse, hits: Ranking) -> list[dict[str, Any]]:
-    """The hits of an answer; those of files with the same text are named with the first of them."""
-    copies = copies_of(hits)
-    are_copies = {docid for docids in copies.values() for docid in docids}
-    candidates = []
-    for candidate in response['candidates']:
-        docid = candidate['docid']
-        if docid in are_copies:
-            continue
-        also_in = {'also_in': copies[docid]} if docid in copies else {}
-        candidates.append({**candidate, **also_in})
-    return candidates
 
 
 def _ranking(scores: dict[str, float]) -> Ranking:

@@ -10,6 +10,7 @@ from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import Heading, TextSpan
 from pyserini_repbert.data.suffixes import SOURCES, has_suffix_or_packed
 from pyserini_repbert.errors import MissingResourceError
+from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.ranking import Excerpt, Ranking
 from pyserini_repbert.serve.answer_models import (
     API,
@@ -155,9 +156,14 @@ def lines_of(index: ServedIndex, docid: str, first: int, last: int) -> str:
 
 
 def outline_answer(
-    index: ServedIndex, docid: str, query: str = '', n_passages: int = 0
+    index: ServedIndex,
+    docid: str,
+    query: str = '',
+    n_passages: int = 0,
+    fields: Sequence[str] = (ALL_FIELDS,),
 ) -> OutlineResponse:
-    """The answer to a request for what a document is: its title, its headings, its best passages.
+    """The answer to a request for what a document is: its title, its fields, its headings, its
+    best passages.
 
     Parameters
     ----------
@@ -165,12 +171,14 @@ def outline_answer(
     docid : of the document
     query : the question that the passages fit best
     n_passages : the most passages
+    fields : names of its fields that come with it; `ALL_FIELDS`: all
 
     Raises MissingResourceError for a docid that the index lacks.
     """
     document = _document(index, docid)
     (origin,) = index.store.origins([document.docid])
     (address,) = index.store.addresses([document.docid])
+    (own_fields,) = index.store.fields([document.docid], fields)
     return {
         'api': API,
         'index': index.alias,
@@ -180,6 +188,7 @@ def outline_answer(
         'file': origin.file,
         'url': index.shown_address(address),
         'is_code': is_code(origin.file),
+        'fields': own_fields,
         'headings': [_outlined(heading) for heading in outline_of(origin.headings)],
         'pages': [{'start': page.start, 'page': page.page} for page in origin.pages],
         'passages': _best_passages(index, document.docid, query, n_passages),

@@ -12,6 +12,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.indexes.stores import ALL_FIELDS
 from pyserini_repbert.serve import answer_models as models
 from pyserini_repbert.serve.http_errors import RESPONSES, check_parameters
 from pyserini_repbert.serve.reading import (
@@ -21,13 +22,14 @@ from pyserini_repbert.serve.reading import (
     outline_answer,
     part_answer,
 )
-from pyserini_repbert.serve.requests import StrictModel, check_query
+from pyserini_repbert.serve.requests import WITH_COMMAS, Fields, StrictModel, check_query
 from pyserini_repbert.serve.routes import Call, IndexName, IndexRoute
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.settings import Limits
 
 _MOST_CHARACTER = 2**31 - 1
 _LESS = "ask for fewer 'characters'"
+_LESS_OF_FIELDS = "ask for fewer 'fields'"
 router = APIRouter(
     prefix='/v1',
     route_class=IndexRoute,
@@ -70,6 +72,7 @@ class OutlineRequest(StrictModel):
 
     query: str = Field('', description='the question for which passages are ranked')
     passages: int = Field(10, ge=0, le=50, description='the most passages')
+    fields: Annotated[Fields, WITH_COMMAS] = Field([ALL_FIELDS])
 
 
 def _check(query: str, limits: Limits) -> None:
@@ -98,7 +101,7 @@ async def text(
 
 @router.get(
     '/{index}/outline/{docid:path}',
-    summary='The headings of a document, and where it fits a question best',
+    summary='The fields and headings of a document, and where it fits a question best',
     response_model=models.OutlineResponse,
 )
 async def outline(
@@ -108,6 +111,8 @@ async def outline(
 
     def outline_document(_: RequestTrace) -> models.OutlineResponse:
         with call.hold(index) as served:
-            return outline_answer(served, docid, parameters.query, parameters.passages)
+            return outline_answer(
+                served, docid, parameters.query, parameters.passages, parameters.fields
+            )
 
-    return await call.answer(outline_document)
+    return await call.answer(outline_document, less=_LESS_OF_FIELDS)

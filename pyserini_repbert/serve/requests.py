@@ -80,7 +80,7 @@ Fields = Annotated[
     list[str],
     Field(
         max_length=100,
-        description=f'of a collection: the fields that come with hits, by name; '
+        description=f'of a collection: the fields that come with documents, by name; '
         f'{ALL_FIELDS}: all; empty: none',
     ),
 ]
@@ -223,6 +223,11 @@ class SearchRequest(SearchedRequest):
     )
     provenance: Provenance = False
     display: Display = False
+    group_copies: bool = Field(
+        False,
+        description='of a collection: files with the same text are one hit, whose `also_in` names '
+        'the others',
+    )
     explain: Annotated[list[str], WITH_COMMAS, Field(max_length=4)] = Field(
         [], description='rerankers that explain the best hits'
     )
@@ -297,6 +302,7 @@ class Search:
         a collection's filter
     provenance : whether at least `PROVENANCE_DEPTH` hits are ranked, however few are shown
     like : finds documents like this one: its docid; None: the question is asked
+    group_copies : whether files with the same text are one hit
     added : the values of the parameters that extensions add, by name; empty: none is given
     """
 
@@ -306,6 +312,7 @@ class Search:
     spec: PipelineSpec
     provenance: bool
     like: str | None = None
+    group_copies: bool = False
     added: Mapping[str, Any] = field(default_factory=dict)
 
     @property

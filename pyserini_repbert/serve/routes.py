@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -170,6 +171,7 @@ async def search(
         size=AnswerSize(call.service.settings.limits.answer_bytes),
     )
     search = parameters.asked_search(parameters.provenance, call.service.settings.limits)
+    search = replace(search, group_copies=parameters.group_copies)
     if parameters.explain and parameters.like is not None:
         raise InputError("'explain' reads a question, and 'like' is a document: leave one out")
 

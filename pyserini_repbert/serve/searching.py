@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
+from pyserini_repbert.data.copies import DistinctHits, depths_of, distinct_hits
 from pyserini_repbert.extension import loaded
 from pyserini_repbert.pipeline.opening import join_rankers
+from pyserini_repbert.pipeline.pipeline import Pipeline
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.serve.answer_models import Step
 from pyserini_repbert.serve.answer_parts import AnswerAddition, AnswerFollower
@@ -96,6 +99,7 @@ class Answer:
     search : the search, with the names of its systems
     ranking : the final ranking, as deep as it was made
     hits : as many as the search asks for; of documents, with the passages that decided
+    copies : if they are grouped: the docids of files with the same text, by the docid of a hit
     below : how many of its ranks are known, if further hits may follow; None if these are all
     parts : of each system, of their fusion if there are several, and of each reranker
     warnings : what a user should hear of the query
@@ -111,6 +115,27 @@ class Answer:
     warnings: tuple[str, ...] = ()
     added: Mapping[str, Any] = field(default_factory=dict)
     of_hits: Sequence[Mapping[str, Any]] = ()
+    copies: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _RankedSearch:
+    """What a pipeline and the extensions made of a search.
+
+    Attributes
+    ----------
+    depth : how many hits were ranked, at most
+    ranking : these hits, without texts
+    notes : what the rankers reported
+    additions : what extensions add
+    shown : the hits of the answer, with their rows in the ranking
+    """
+
+    depth: int
+    ranking: Ranking
+    notes: Notes
+    additions: Sequence[AnswerAddition]
+    shown: DistinctHits
 
 
 def answer_search(
@@ -141,21 +166,15 @@ def answer_search(
         systems = [system.by_documents() for system in systems]
     stages = rerankers.stages(spec.stages, trace, index.documents(spec.filter))
     followers = _followers(search, index, rerankers)
-    depth = max([_search_depth(search), *(follower.n_hits for follower in followers)])
-    notes = Notes(trace)
-    topic = Query(_QID, search.text)
     pipeline = join_rankers(spec, systems, stages, index.source_for(search.like))
     n_known = max([0, *(follower.n_known for follower in followers)])
     if n_known:
         pipeline = pipeline.searching_deeper(n_known)
-    ranking = pipeline.rank([topic], None, depth, notes)[_QID]
-    additions = [follower.follow(ranking, notes.parts['search']) for follower in followers]
-    rows = _rows_that_stay(ranking, additions)[: search.hits]
-    hits = ranking.select_rows(rows, [ranking.scores[row] for row in rows])
-    if pipeline.has_excerpts:
-        hits = pipeline.with_decisive_texts(topic, hits, notes)
+    ranked = _rank(search, pipeline, followers, trace)
+    ranking = ranked.ranking
+    notes = ranked.notes
 
-    parts = _first_stage_parts(search, index, depth, notes.parts['search'])
+    parts = _first_stage_parts(search, index, ranked.depth, notes.parts['search'])
     below = parts[-1].below
     # Nothing is reranked where nothing was found.
     if 'rerank' in notes.parts:
@@ -168,11 +187,62 @@ def answer_search(
     if not warnings:
         warnings = _unread_words(search.text, systems, parts)
     added: dict[str, Any] = {}
-    for addition in additions:
+    for addition in ranked.additions:
         added |= addition.fields
-        warnings += addition.warnings
-    of_hits = [_fields_of_hit(row, additions) for row in rows]
-    return Answer(search, ranking, hits, below, tuple(parts), tuple(warnings), added, of_hits)
+    return Answer(
+        search=search,
+        ranking=ranking,
+        hits=ranked.shown.hits,
+        below=below,
+        parts=tuple(parts),
+        warnings=tuple(warnings),
+        added=added,
+        of_hits=[_fields_of_hit(row, ranked.additions) for row in ranked.shown.rows],
+        copies=ranked.shown.copies,
+    )
+
+
+def _rank(
+    search: Search, pipeline: Pipeline, followers: Sequence[AnswerFollower], trace: Trace
+) -> _RankedSearch:
+    """The hits of a search; deeper ones take the places of copies, if those are grouped.
+
+    Parameters
+    ----------
+    search : as `resolve_search` returns it
+    pipeline : ranks it
+    followers : what extensions do then
+    trace : as in `answer_search`
+    """
+    topic = Query(_QID, search.text)
+    for n_hits in depths_of(search.hits) if search.group_copies else (search.hits,):
+        depth = max([_search_depth(search, n_hits), *(own.n_hits for own in followers)])
+        notes = Notes(trace)
+        ranking = pipeline.rank([topic], None, depth, notes)[_QID]
+        additions = [own.follow(ranking, notes.parts['search']) for own in followers]
+        kept_rows = _rows_that_stay(ranking, additions)
+        kept = ranking.select_rows(kept_rows, [ranking.scores[row] for row in kept_rows])
+        add_texts = partial(_with_texts, pipeline, topic, notes)
+        shown = _best_hits(search, kept, add_texts)
+        if not shown.are_too_few(search.hits, kept, depth):
+            break
+    rows = [kept_rows[row] for row in shown.rows]
+    return _RankedSearch(depth, ranking, notes, additions, replace(shown, rows=rows))
+
+
+def _best_hits(
+    search: Search, ranking: Ranking, add_texts: Callable[[Ranking], Ranking]
+) -> DistinctHits:
+    """As many hits as the search asks for, with their texts."""
+    if search.group_copies:
+        return distinct_hits(ranking, search.hits, add_texts)
+    hits = ranking[: search.hits]
+    return DistinctHits(range(len(hits)), add_texts(hits), copies={})
+
+
+def _with_texts(pipeline: Pipeline, topic: Query, notes: Notes, hits: Ranking) -> Ranking:
+    """Hits of documents with the passages that decided; other hits as they are."""
+    return pipeline.with_decisive_texts(topic, hits, notes) if pipeline.has_excerpts else hits
 
 
 def _unread_words(
@@ -223,9 +293,9 @@ def _fields_of_hit(row: int, additions: Sequence[AnswerAddition]) -> dict[str, A
     return fields
 
 
-def _search_depth(search: Search) -> int:
-    """How many hits the first stage gives."""
-    depth = search.hits
+def _search_depth(search: Search, n_hits: int) -> int:
+    """How many hits the first stage gives, for `n_hits` ranked ones."""
+    depth = n_hits
     if search.spec.stages:
         depth = max(depth, search.spec.stages[0].k)
     if search.provenance:

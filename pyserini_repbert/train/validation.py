@@ -14,7 +14,7 @@ from pyserini_repbert.data.ordering import reciprocal_scores
 from pyserini_repbert.data.runs import iter_run
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
-from pyserini_repbert.evaluate.studies.depths import rerank_at_depths
+from pyserini_repbert.evaluate.studies.depths import evaluate_depths
 from pyserini_repbert.indexes.texts import open_texts
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.names.corpora import open_corpus
@@ -120,10 +120,14 @@ class Validator:
             return {}
         measure = self.settings.measure
         depths = range(max(map(len, self.candidates.values())) + 1)
-        values = rerank_at_depths(self.candidates, self.ranked, self.qrels, self.measures, depths)
+        values = {}
+        for depth, evaluation in evaluate_depths(
+            self.candidates, self.ranked, self.qrels, self.measures, depths
+        ):
+            values[depth] = evaluation.means[measure]
         # The smallest of equal ones.
-        best = max(depths, key=lambda depth: values[depth][measure])
-        return {CUTOFF: best, AT_CUTOFF: values[best][measure]}
+        best = max(values, key=values.__getitem__)
+        return {CUTOFF: best, AT_CUTOFF: values[best]}
 
     def _rank(self, model: str, device: str) -> Run:
         """The topics' candidates, as the model of this folder ranks them."""

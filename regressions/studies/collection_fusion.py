@@ -23,7 +23,7 @@ from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.extensions.confidence.learning import relevant_docids
 from pyserini_repbert.fusion import fuse
 from pyserini_repbert.names.topics import load_qrels, load_topics
-from pyserini_repbert.ranking import Ranking, Run
+from pyserini_repbert.ranking import Background, Ranking, Run
 
 MEASURE = 'nDCG@10'
 HITS = 10
@@ -40,11 +40,14 @@ class Scale:
     normalize: str
     depth: int | None
     shares: tuple[float, ...]
+    # Whether a best hit that chance gives counts for less.
+    sees_chance: bool = True
 
 
 SCALES = (
     Scale('over the best', 'max', None, (0.6,)),
     Scale('above the background', 'background', None, (0.4, 0.5, 0.6, 0.7)),
+    Scale('without chance', 'background', None, (0.6,), sees_chance=False),
     Scale('min-max', 'minmax', DEPTH, (0.6,)),
     Scale('min-max of 100', 'minmax', 100, (0.6,)),
     Scale('z-scores', 'zscore', DEPTH, (0.6,)),
@@ -82,7 +85,7 @@ class Asked:
     def background(self) -> str:
         """'.76, .88': the means of the first ranking's background and of its best score."""
         rankings = [ranking for ranking in next(iter(self.runs.values())).values() if ranking]
-        background = sum(ranking.background for ranking in rankings) / len(rankings)
+        background = sum(ranking.background.score for ranking in rankings) / len(rankings)
         best = sum(ranking.scores[0] for ranking in rankings) / len(rankings)
         return f'{background:.2f}, {best:.2f}'
 
@@ -110,11 +113,21 @@ def first_hits(run: Run, depth: int | None) -> Run:
     return cut
 
 
+def without_chance(run: Run) -> Run:
+    """The run, without what its best hits score by chance."""
+    return {
+        qid: ranking.with_background(Background(ranking.background.score))
+        for qid, ranking in run.items()
+    }
+
+
 def values_of(asked: Asked) -> dict[str, float]:
     """The mean of each ranking alone, then of each fusion."""
     values = {name: asked.value(run) for name, run in asked.runs.items()}
     for scale in SCALES:
         runs = [first_hits(run, scale.depth) for run in asked.runs.values()]
+        if not scale.sees_chance:
+            runs = [without_chance(run) for run in runs]
         for share in scale.shares:
             fused = fuse(runs, 'interpolation', HITS, share, normalize=scale.normalize)
             values[f'{scale.name}, {share}'] = asked.value(fused)

@@ -1,18 +1,16 @@
-"""Questions about persons' folders: the words' share of the fusion, and Lucene's analyzer.
+"""Questions about folders of persons: what chance changes in the default fusion.
 
     python regressions/studies/small_folders.py regressions/studies/folders/*.txt --work FOLDER
       [--encoders e5-small minilm] [--languages en de]
 
 Each file has a folder's files and questions about them, with the files that answer: '=== PATH'
 begins a file, and '??? QUESTION|PATH' is a question. `notes`, `joiner` and `years` are English and
-German, `teacher` is German. They were written for this study, before any search. `notes` and
-training topics of test collections chose `DEVIATIONS`; the other folders chose nothing. In `years`,
-files and mails differ by their year, which each question names.
+German, `teacher` is German. Questions of at most three words are names and subjects. In `years`,
+files and mails differ by their year, which each question names. All were written for this study,
+before any search.
 
-The last column fuses with less of BM25 where its best hit is no more than chance. A document has a
-word of weight w by chance with a probability of exp(-w), and gets w / (1 + k1) for it. BM25's best
-score counts as a share of the chance score plus `DEVIATIONS` deviations, or of what a document with
-all words of the question gets, whichever is less; its share is at most 1.
+The default counts a ranking's best hit for less where chance gives as good a one
+(`Ranking.background`). The column before it does not.
 """
 
 from __future__ import annotations
@@ -21,35 +19,36 @@ import argparse
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from math import exp, log2, sqrt
+from math import log2, sqrt
 from pathlib import Path
 from statistics import mean, stdev
 
 from pyserini_repbert.collection import Collection
-from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
-from pyserini_repbert.collection.rankings import DENSE_SHARE, default_fusion
-from pyserini_repbert.data.word_forms import unite
+from pyserini_repbert.collection.rankings import default_fusion
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.fusion.fusing import fuse_runs
-from pyserini_repbert.lucene.analysis import analyzer_of
-from pyserini_repbert.ranking import NO_HITS, Query, Ranking
+from pyserini_repbert.ranking import NO_HITS, Background, Query, Ranking
 
 HITS = 10
-DEVIATIONS = 5
-K1 = 0.9  # Anserini's default
 RANKINGS = ('dense', 'bm25')
-NAMES = ('dense', 'BM25', 'default', 'less of BM25')
+NAMES = ('dense', 'BM25', 'without chance', 'default')
+# Questions of so many words are names and subjects.
+FEW_WORDS = 3
 
 
 @dataclass(frozen=True)
 class Asked:
     """A question, the file that answers it, and its two rankings."""
 
+    question: str
     answer: str
     dense: Ranking
     words: Ranking
-    # What is left of BM25's share.
-    share: float
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is a name or a subject."""
+        return len(self.question.split()) <= FEW_WORDS
 
     def ranking(self, name: str) -> Ranking:
         """The ranking of a column of the table."""
@@ -57,10 +56,11 @@ class Asked:
             return self.dense
         if name == 'BM25':
             return self.words
-        share = self.share if name == NAMES[-1] else 1.0
-        settings = default_fusion(RANKINGS)
-        settings = settings.changed(alpha=[DENSE_SHARE, share * (1 - DENSE_SHARE)])
-        return fuse_runs([{'1': self.dense}, {'1': self.words}], settings, HITS)['1']
+        parts = [self.dense, self.words]
+        if name == 'without chance':
+            parts = [part.with_background(Background(part.background.score)) for part in parts]
+        runs = [{'1': part} for part in parts]
+        return fuse_runs(runs, default_fusion(RANKINGS), HITS)['1']
 
     def rank(self, name: str) -> int:
         """The rank of the answer, from 1; beyond `HITS` where it is not among the hits."""
@@ -107,29 +107,10 @@ def ask(
             found = []
             for question, answer in questions:
                 topic = Query('1', question)
+                by_vectors = dense.rank([topic], None, None)['1']
                 by_words = words.rank([topic], None, None).get('1', NO_HITS)
-                share = share_of(words, question, by_words)
-                found.append(Asked(answer, dense.rank([topic], None, None)['1'], by_words, share))
+                found.append(Asked(question, answer, by_vectors, by_words))
     return found
-
-
-def share_of(words: Bm25DocumentSearcher, question: str, hits: Ranking) -> float:
-    """What is left of BM25's share of the fusion."""
-    if not hits:
-        return 1.0
-    united = unite(question, words.language)
-    chance = 0.0
-    variance = 0.0
-    everything = 0.0
-    for token in analyzer_of(words.language).tokens(united):
-        weight = words.greatest_score(united[token.start : token.end])
-        score = weight / (1 + K1)
-        probability = exp(-weight)
-        chance += probability * score
-        variance += probability * (1 - probability) * score**2
-        everything += score
-    enough = min(chance + DEVIATIONS * sqrt(variance), everything)
-    return min(1.0, hits.scores[0] / enough) if enough else 1.0
 
 
 def gain(rank: int) -> float:
@@ -138,12 +119,13 @@ def gain(rank: int) -> float:
 
 
 def cell(asked: Sequence[Asked], name: str, measure: Callable[[int], float] = gain) -> str:
-    """'.923 (.012 ± .010), 33 first, 39 in three': the difference is that from the default."""
+    """'.923 (.012 ± .010), 33 first, 39 in three': the difference is that from the default without
+    chance."""
     ranks = [each.rank(name) for each in asked]
     values = [measure(rank) for rank in ranks]
     differences = []
     for value, each in zip(values, asked, strict=True):
-        differences.append(value - measure(each.rank('default')))
+        differences.append(value - measure(each.rank('without chance')))
     error = stdev(differences) / sqrt(len(differences))
     n_first = sum(rank == 1 for rank in ranks)
     n_three = sum(rank <= 3 for rank in ranks)
@@ -168,8 +150,10 @@ def main() -> None:
                 index = options.work / '-'.join((source.stem, encoder, language or 'chosen'))
                 asked = ask(folder, index, encoder, language, questions)
                 name = ', '.join(filter(None, (source.stem, encoder, language)))
-                cells = [cell(asked, column) for column in NAMES]
-                rows.append([f'{name} ({len(asked)})', *cells])
+                for kind, is_short in (('names', True), ('sentences', False)):
+                    some = [each for each in asked if each.is_short is is_short]
+                    cells = [cell(some, column) for column in NAMES]
+                    rows.append([f'{name}, {kind} ({len(some)})', *cells])
     print(markdown(['', *NAMES], rows))
 
 

@@ -25,7 +25,7 @@ from pyserini_repbert.ranking import Query, Ranking, normal_form
 def test_a_map_is_learned_that_helps_topics_held_out(searcher):
     judged = turned_topics(searcher, 60)
     learnt = adapt(searcher, [], judged.topics, judged.qrels)
-    before = learnt.untuned[searcher.name].mean()
+    before = learnt.untuned.values[searcher.name].mean()
     assert learnt.steps['with the query map'].mean() > 4 * before
     assert learnt.held_out.tolist() == learnt.steps['with the query map'].tolist()
     assert np.array_equal(learnt.query_map, learnt.query_map.T)
@@ -84,7 +84,7 @@ def test_a_topic_does_not_teach_its_own_estimate(searcher):
     rankings['7'] = Ranking(['d7', 'd200'], [2.0, 1.0])
     learnt = adapt(searcher, [FixedRanker(rankings)], judged.topics, judged.qrels)
     assert learnt.weights[0] > 0.8
-    assert learnt.untuned['fixed'].tolist() == [0.0] * 7 + [1.0] + [0.0] * 12
+    assert learnt.untuned.values['fixed'].tolist() == [0.0] * 7 + [1.0] + [0.0] * 12
 
 
 def test_the_share_of_a_reranker_is_learnt(searcher):
@@ -102,7 +102,7 @@ def test_the_share_of_a_reranker_is_learnt(searcher):
     assert learnt.weights[1] > 0.5
     assert list(learnt.steps) == ['with the query map', 'and fused', 'and reranked']
     assert learnt.held_out.mean() == 1.0
-    assert learnt.now == 'interleave tiny+fixed, backwards@10'
+    assert learnt.untuned.now == 'interleave tiny+fixed, backwards@10'
     assert learnt.before.mean() < 1.0
     # Of equal ways, one that learned nothing wins.
     assert (learnt.winner, learnt.estimate().is_convincing) == ('fixed', True)
@@ -145,10 +145,10 @@ def test_a_reranker_that_changes_nothing_gains_nothing(searcher, reranker, reads
         reranker=reranker.with_settings(reads=reads),
     )
     assert learnt.steps['and reranked'].tolist() == learnt.steps['and fused'].tolist()
-    means = {name: values.mean() for name, values in learnt.untuned.items()}
+    means = {name: values.mean() for name, values in learnt.untuned.values.items()}
     usual = 'interleave tiny+fixed'
-    assert next(iter(means)) == learnt.now == f'{usual}, {reranker.label}@{reads}'
-    assert means[learnt.now] == means[f'{learnt.now}:weight=0.5'] == means[usual]
+    assert next(iter(means)) == learnt.untuned.now == f'{usual}, {reranker.label}@{reads}'
+    assert means[learnt.untuned.now] == means[f'{learnt.untuned.now}:weight=0.5'] == means[usual]
 
 
 def topics_in_four_spellings(searcher):
@@ -185,7 +185,7 @@ def test_the_search_as_it_is_now_comes_first_then_all_that_need_no_judgments(sea
     wrong = Ranking(['d200', 'd201'], [2.0, 1.0])
     sparse = FixedRanker({topic.qid: wrong for topic in judged.topics})
     learnt = adapt(searcher, [sparse], judged.topics, judged.qrels)
-    assert list(learnt.untuned) == [
+    assert list(learnt.untuned.values) == [
         'interleave tiny+fixed',
         'tiny',
         'fixed',
@@ -198,8 +198,8 @@ def test_the_search_as_it_is_now_comes_first_then_all_that_need_no_judgments(sea
         'interpolation tiny+fixed alpha=0.7 minmax',
         'interpolation tiny+fixed alpha=0.7 zscore',
     ]
-    assert learnt.now == 'interleave tiny+fixed'
-    assert learnt.estimate().before == learnt.untuned['interleave tiny+fixed'].mean()
+    assert learnt.untuned.now == 'interleave tiny+fixed'
+    assert learnt.estimate().before == learnt.untuned.values['interleave tiny+fixed'].mean()
 
 
 def test_three_rankings_are_weighed_by_default_shares():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pyserini_repbert.adapt.adaptation import Adaptation
+from pyserini_repbert.adapt.adaptation import Adaptation, UntunedSearches
 from pyserini_repbert.evaluate.significance import TTest
 
 AGREES = TTest(t=9.0, p=0.001)
@@ -19,12 +19,14 @@ def adaptation(chosen, agreement=AGREES, **untuned):
         rerank_weight=None,
         n_topics=5,
         texts=('a', 'b', 'c'),
-        now=next(iter(untuned)),
-        untuned={name: np.array(values) for name, values in untuned.items()},
-        ways={},
+        untuned=UntunedSearches(
+            now=next(iter(untuned)),
+            values={name: np.array(values) for name, values in untuned.items()},
+            ways={},
+            agreement=agreement,
+        ),
         steps={'mapped': np.zeros(3), 'and fused': np.array([0.5, 0.7, 0.9])},
         chosen=np.array(chosen),
-        agreement=agreement,
         fold_maps=(),
         fold_of_text=(),
     )

@@ -93,7 +93,7 @@ def test_what_was_learned_is_no_better_than_a_good_fusion(searcher, one_in):
     seeds = range(0, 100, one_in(5))
     for seed in seeds:
         learnt = learn_by_chance(searcher, seed, right_judgments, n_spellings=1)
-        best = learnt.untuned[best_name(learnt.untuned)]
+        best = learnt.untuned.values[best_name(learnt.untuned.values)]
         is_better = learnt.held_out.mean() > best.mean()
         claims += is_better and paired_t_test(learnt.held_out, best).p < 0.05
     print(f'{claims} claims')

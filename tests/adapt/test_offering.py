@@ -94,18 +94,19 @@ def test_each_untuned_way_is_stored_as_it_was_judged(searcher, judged, tmp_path)
         'fixed': sparse.rank(judged.topics, None, 1000),
     }
     qids = [topic.qid for topic in judged.topics]
-    fused_ways = [name for name, way in learnt.ways.items() if len(way.fusion.order) == 2]
+    fused_ways = [name for name, way in learnt.untuned.ways.items() if len(way.fusion.order) == 2]
     assert len(fused_ways) == 9
     for number, name in enumerate(fused_ways):
-        best = {name: np.ones(N_TOPICS), learnt.now: np.zeros(N_TOPICS)}
-        if name == learnt.now:
+        best = {name: np.ones(N_TOPICS), learnt.untuned.now: np.zeros(N_TOPICS)}
+        if name == learnt.untuned.now:
             continue
-        offered = offered_search(replace(learnt, untuned=best), NAMES)
+        untuned = replace(learnt.untuned, values=best)
+        offered = offered_search(replace(learnt, untuned=untuned), NAMES)
         folder = tmp_path / str(number)
         store(folder, offered)
         adapted = read_adapted(folder)
         order = [runs[NAMES[position]] for position in offered.rankings]
-        expected = learnt.ways[name].fusion.fused(runs, qids, 10)
+        expected = learnt.untuned.ways[name].fusion.fused(runs, qids, 10)
         assert fuse_runs(order, learned_fusion(adapted), 10) == expected
         spec = resolve(PipelineSpec(adapted=str(folder), index='moved')).spec
         assert fuse_runs(order, spec.fusion_settings, 10) == expected

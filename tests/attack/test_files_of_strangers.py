@@ -9,6 +9,7 @@ import time
 import zipfile
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.collection.files import office_documents, office_process
 from pyserini_repbert.collection.files.file_to_read import FileToRead
@@ -120,8 +121,7 @@ def test_an_archive_of_an_unknown_version_is_named(tmp_path):
     raw = bytearray(stream.getvalue())
     needed = raw.index(b'PK\x01\x02') + 6
     raw[needed] = 123
-    (tmp_path / 'a.docx').write_bytes(raw)
-    (tmp_path / 'b.md').write_text('x')
+    write_files(tmp_path, {'a.docx': raw, 'b.md': 'x'})
     corpus = open_corpus(tmp_path)
     assert [document.docid for document in corpus.documents()] == ['b.md']
     assert str(corpus.unread) == 'not read: 1 .docx that cannot be read'
@@ -138,8 +138,7 @@ def nested_mail(depth, kind):
 @pytest.mark.parametrize('kind', ['multipart/mixed', 'message/rfc822'])
 @pytest.mark.parametrize('depth', [150, 5_000])
 def test_mail_nested_deeply(tmp_path, kind, depth):
-    (tmp_path / 'a.eml').write_text(nested_mail(depth, kind))
-    (tmp_path / 'b.md').write_text('x')
+    write_files(tmp_path, {'a.eml': nested_mail(depth, kind), 'b.md': 'x'})
     corpus = open_corpus(tmp_path, keep_empty=True)
     start = time.monotonic()
     assert 'b.md' in [document.docid for document in corpus.documents()]
@@ -160,8 +159,7 @@ def test_mail_nested_deeply(tmp_path, kind, depth):
     ],
 )
 def test_mail_with_a_long_header(tmp_path, header):
-    (tmp_path / 'a.eml').write_text(f'{header}\nMessage-ID: <1>\n\nBody.\n')
-    (tmp_path / 'b.md').write_text('x')
+    write_files(tmp_path, {'a.eml': f'{header}\nMessage-ID: <1>\n\nBody.\n', 'b.md': 'x'})
     start = time.monotonic()
     documents = list(open_corpus(tmp_path).documents())
     assert documents[-1].docid == 'b.md'
@@ -169,10 +167,15 @@ def test_mail_with_a_long_header(tmp_path, header):
 
 
 def test_a_huge_cell(tmp_path):
-    (tmp_path / 'a.csv').write_text('text\n"' + 'x' * 17_000_000)
-    (tmp_path / 'b.csv').write_text('text,note\nshort,' + 'y' * 1_500_000 + '\n')
-    (tmp_path / 'c.csv').write_text(','.join(f'c{number}' for number in range(2_000)) + '\n1\n')
-    (tmp_path / 'd.md').write_text('x')
+    write_files(
+        tmp_path,
+        {
+            'a.csv': 'text\n"' + 'x' * 17_000_000,
+            'b.csv': 'text,note\nshort,' + 'y' * 1_500_000 + '\n',
+            'c.csv': ','.join(f'c{number}' for number in range(2_000)) + '\n1\n',
+            'd.md': 'x',
+        },
+    )
     corpus = open_corpus(tmp_path)
     documents = {document.docid: document for document in corpus.documents()}
     # What no field can hold is text.
@@ -183,11 +186,9 @@ def test_a_huge_cell(tmp_path):
 
 
 def test_json_nested_deeply_and_surrogates(tmp_path):
-    (tmp_path / 'a.json').write_text('[' * 100_000)
-    (tmp_path / 'b.ipynb').write_text('{"cells": ' + '[' * 100_000)
+    write_files(tmp_path, {'a.json': '[' * 100_000, 'b.ipynb': '{"cells": ' + '[' * 100_000})
     half = json.dumps([{'id': '1', 'text': 'a\ud800b'}])
-    (tmp_path / 'c.json').write_text(half)
-    (tmp_path / 'd.md').write_text('x')
+    write_files(tmp_path, {'c.json': half, 'd.md': 'x'})
     corpus = open_corpus(tmp_path)
     assert [document.text for document in corpus.documents()] == ['a?b', 'x']
     assert str(corpus.unread) == (

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from folders import write_files
 
 from pyserini_repbert.collection import Collection, Document, compacting, generation_manifest, store
 from pyserini_repbert.collection.checking import check_collection
@@ -152,9 +153,7 @@ def test_a_folder_that_is_no_collection(open_collection, tmp_path):
         with pytest.raises(InputError, match='holds no collection'):
             call()
     assert not (tmp_path / 'missing').exists()
-    other = tmp_path / 'other'
-    other.mkdir()
-    (other / 'notes.txt').write_text('mine', encoding='utf-8')
+    write_files(tmp_path / 'other', {'notes.txt': 'mine'})
     with pytest.raises(InputError, match='is not empty'):
         open_collection('other').sync(DOCUMENTS)
 
@@ -228,9 +227,14 @@ def test_a_folder_of_markdown(open_collection, tmp_path):
     folder = tmp_path / 'docs'
     (folder / 'sub').mkdir(parents=True)
     header = '---\ntitle: The cat\nyear: 2020\nwhen: 2020-01-02\n---\n'
-    (folder / 'one.md').write_text(f'{header}# Red\nThe cat ran.\n', encoding='utf-8')
-    (folder / 'sub/two.md').write_text('# Blue mat\n\nThe dog sat.\n', encoding='utf-8')
-    (folder / 'rule.md').write_text('---\nThe sun.\n---\n', encoding='utf-8')
+    write_files(
+        folder,
+        {
+            'one.md': f'{header}# Red\nThe cat ran.\n',
+            'sub/two.md': '# Blue mat\n\nThe dog sat.\n',
+            'rule.md': '---\nThe sun.\n---\n',
+        },
+    )
     with open_collection() as collection:
         collection.sync(folder)
         documents = collection.generation.documents(['one.md', 'sub/two.md', 'rule.md'])

@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from folders import make_older
+from folders import make_older, write_files
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
@@ -24,9 +24,7 @@ def folders(tmp_path):
     """Two folders of two pages each."""
     made = []
     for name, page in (('first', 'a.md'), ('second', 'b.md')):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / 'README.md').write_text(f'the cat of {name}', encoding='utf-8')
+        folder = write_files(tmp_path / name, {'README.md': f'the cat of {name}'})
         (folder / page).write_text(f'the dog of {name}', encoding='utf-8')
         made.append(folder)
     return made
@@ -162,9 +160,7 @@ def test_a_running_search_keeps_the_documents_and_gets_no_other_addresses(
     collection, folders, tmp_path
 ):
     """What is said of sources is not versioned: the addresses go, and no other ones come."""
-    third = tmp_path / 'third'
-    third.mkdir()
-    (third / 'c.md').write_text('the moon', encoding='utf-8')
+    third = write_files(tmp_path / 'third', {'c.md': 'the moon'})
     kept = docids(collection.generation)
     of_second = ['README.md', 'b.md']
     texts = [document.text for document in collection.generation.documents(of_second)]

@@ -2,7 +2,9 @@
 
 import json
 import math
+import sqlite3
 import time
+from contextlib import closing
 from datetime import date, datetime
 
 import numpy as np
@@ -449,3 +451,12 @@ def test_html_fields_are_filtered(open_collection, tmp_path):
             assert [hit.docid for hit in collection.search('cat', filter=text)] == docids, text
         with pytest.raises(InputError, match="there is no field 'late'"):
             collection.search('cat', filter='late:x')
+
+
+def test_a_new_text_leaves_the_values_of_fields(open_collection):
+    with open_collection() as collection:
+        for text in ('cat', 'dog'):
+            collection.add([{'id': 'a', 'text': text, 'kind': 'note'}])
+    with closing(sqlite3.connect(collection.folder / 'collection.sqlite')) as connection:
+        rows = connection.execute('SELECT value, since FROM field_values')
+        assert rows.fetchall() == [('note', 1)]

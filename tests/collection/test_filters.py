@@ -200,6 +200,11 @@ REFUSED = {
     'type:(guide': 'cannot be read',
     'type:[a TO b]': "field 'type' has values of type text; a range needs numbers, or ISO dates",
     'day:[1 TO 2]': "field 'day' has values of type date",
+    # It was taken, and found nothing.
+    'day:[2026-13 TO *]': r"'day:\[2026-13 TO \*\]': the calendar has no date '2026-13': give",
+    'day:[* TO 2026-02-31]': "the calendar has no date '2026-02-31'",
+    'day:>=2026-00-01': "the calendar has no date '2026-00-01'",
+    'day:[2026-01-01T25:00 TO *]': "the calendar has no date '2026-01-01T25:00'",
     r'og\:depth:3*': "field 'og:depth' has values of type number; a prefix needs texts or dates",
     'type:g*e': r'a \* can only end a value',
     'type:gu?de': r'a \* can only end a value',

@@ -5,6 +5,7 @@ import sqlite3
 
 import pyarrow as pa
 import pytest
+from folders import write_files
 from pyarrow import parquet
 
 from pyserini_repbert.collection import source_files
@@ -15,12 +16,12 @@ from pyserini_repbert.collection.files.line_reader import LineReader
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.commands.terminal import hits_text
+from pyserini_repbert.data.copies import distinct_hits
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import Origin, PageStart
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.interop.hits import excerpt_metadata
 from pyserini_repbert.ranking import Candidate, Ranking
-from tests.collection.files.mixed_files import write_files
 
 PAGE = """\
 ---
@@ -274,10 +275,11 @@ def test_files_with_the_same_text_are_one_hit_with_two_places(tmp_path, open_col
     folder = write_files(tmp_path / 'docs', files)
     with open_collection() as collection:
         collection.sync(folder)
-        hits = sorted(collection.search('cat'), key=lambda hit: hit.docid)
-    assert [hit.docid for hit in hits] == ['a/cat.md', 'b/cat.md', 'c.md']
-    shown = hits_text('cat', hits).splitlines()
-    assert [line.split()[1] for line in shown if '. ' in line[:6]] == ['a/cat.md', 'c.md']
+        ranking = Ranking.of(collection.search('cat'))
+    assert sorted(ranking.docids) == ['a/cat.md', 'b/cat.md', 'c.md']
+    distinct = distinct_hits(ranking, 3, lambda hits: hits)
+    shown = hits_text('cat', distinct.hits, copies=distinct.copies).splitlines()
+    assert sorted(line.split()[1] for line in shown if '. ' in line[:6]) == ['a/cat.md', 'c.md']
     assert '      the same in b/cat.md' in shown
 
 
@@ -342,3 +344,18 @@ def test_a_hit_names_the_printed_page_that_answers(tmp_path, open_collection):
             assert passage.shown_text.strip() == shown
             hit = Candidate('lease.pdf', 1.0, excerpts=(passage,))
             assert f'      lease.pdf, page {page}' in hits_text(question, [hit])
+
+
+def test_a_hit_names_all_printed_pages_where_no_word_tells(tmp_path, open_collection):
+    """Of a question in other words, the longest page was named and shown, whatever it said."""
+    text = 'The rent for the room is due.\n\nNo pets.\n\nAsk.'
+    origin = Origin('lease.pdf', pages=(PageStart(0, 1), PageStart(31, 2), PageStart(41, 4)))
+    with open_collection(passage_tokens=60, overlap=0) as collection:
+        collection.sync([Document('lease.pdf', text, origin=origin)])
+        searcher = collection.searcher()
+        (passage,) = searcher.dense.answering_excerpts('dogs', ['lease.pdf'])['lease.pdf']
+        assert (passage.anchor, passage.last_page, passage.shown_text) == ('page=1', 4, text)
+        hit = Candidate('lease.pdf', 1.0, excerpts=(passage,))
+        assert '      lease.pdf, pages 1 to 4' in hits_text('dogs', [hit])
+        (passage,) = searcher.dense.answering_excerpts('pets', ['lease.pdf'])['lease.pdf']
+        assert (passage.anchor, passage.last_page) == ('page=2', None)

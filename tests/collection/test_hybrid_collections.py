@@ -1,5 +1,6 @@
 """A hybrid question of a collection: its best documents are those of its whole rankings."""
 
+import math
 import random
 from contextlib import closing
 
@@ -10,7 +11,7 @@ from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import threshold
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.ranking import NO_HITS, Query, by_score
+from pyserini_repbert.ranking import NO_HITS, Background, Query, by_score
 
 WORDS = 'cat dog ran mat red moon sea zebra sky'.split()
 MAX = FusionSettings('interpolation', weights=(0.6, 0.4), normalize='max')
@@ -50,23 +51,37 @@ def lived_collection(open_collection):
 def fused_by_hand(searcher, topic, docids, k):
     """The k best of documents, by what each ranking gives each of them alone."""
     totals = np.zeros(len(docids))
-    zeros = [0.0, 0.0]
+    backgrounds = [Background(0.0), Background(0.0)]
     if searcher.settings.normalize == 'background':
-        (zeros[0],) = backgrounds_by_hand(searcher.parts[0], [topic])
-    for part, weight, zero in zip(searcher.parts, searcher.settings.weights, zeros, strict=True):
+        dense, words = searcher.parts
+        backgrounds = [background_by_hand(dense, topic), background_of_words(words, topic)]
+    parts = zip(searcher.parts, searcher.settings.weights, backgrounds, strict=True)
+    for part, weight, background in parts:
         scores = [part.document_scores(topic, [docid], NO_HITS)[0] for docid in docids]
-        above = np.array([0 if score is None else score - zero for score in scores])
-        shares = np.maximum(above, 0) / max(above) if max(above) > 0 else np.zeros(len(docids))
-        totals += weight * shares
+        above = np.array([0 if score is None else score - background.score for score in scores])
+        if max(above) > 0:
+            totals += weight * np.maximum(above, 0) / max(max(above), background.chance)
     return by_score(docids, totals.tolist())[:k]
 
 
-def backgrounds_by_hand(dense, topics):
-    """The mean of each question's products with all live passages, which are fewer than 256."""
+def background_by_hand(dense, topic):
+    """Of a question's products with all live passages, which are fewer than 256."""
     vectors = dense.vectors
     live = vectors.gather(np.flatnonzero(vectors.live))
     assert 0 < len(live) < 256
-    return [float(np.mean(live @ dense.vector_of(topic.text))) for topic in topics]
+    products = live @ dense.vector_of(topic.text)
+    chance = 1.25 * math.sqrt(2 * math.log(dense.n_searched)) * float(np.std(products))
+    return Background(float(np.mean(products)), float(np.mean(products)) + chance)
+
+
+def background_of_words(words, topic):
+    """Each word adds its weight over 1.9, with the probability that a document has it."""
+    index = getattr(words, '_unfiltered', words)
+    weights = np.array([index.greatest_score(word) for word in topic.text.split()])
+    scores = weights / 1.9
+    shares = np.exp(-weights)
+    deviation = math.sqrt(float(np.sum(shares * (1 - shares) * scores**2)))
+    return Background(0.0, min(float(shares @ scores) + 5 * deviation, float(np.sum(scores))))
 
 
 @pytest.mark.parametrize('aggregation', ['max', 'first', 'mean', 'top3'])
@@ -111,14 +126,19 @@ def test_a_collection_fuses_from_the_background_of_its_generation(open_collectio
             with closing(collection.searcher()) as searcher:
                 assert str(searcher.settings.normalize) == 'background'
                 (dense, words) = searcher.parts
-                (expected,) = backgrounds_by_hand(dense, [topic])
+                expected = background_by_hand(dense, topic)
                 ranking = dense.rank([topic], None, 3)['q']
-                assert ranking.background == pytest.approx(expected, abs=1e-6)
+                assert ranking.background.score == pytest.approx(expected.score, abs=1e-6)
+                assert ranking.background.best == pytest.approx(expected.best, abs=1e-6)
                 assert ranking[:1].background == ranking.background
-                # Within a filter, the background stays that of all documents.
+                # Within a filter, the background stays that of all documents: the best one of few
+                # is better than any by less.
                 within = dense.within(DocumentFilter('docid:d5')).rank([topic], None, 3)['q']
-                assert within.background == ranking.background
-                assert words.rank([topic], None, 3)['q'].background == 0
+                assert within.background.score == ranking.background.score
+                assert within.background.best < ranking.background.best
+                assert words.rank([topic], None, 3)['q'].background == background_of_words(
+                    words, topic
+                )
                 backgrounds.append(ranking.background)
     assert len(set(backgrounds)) == 3
 

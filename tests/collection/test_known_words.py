@@ -132,7 +132,8 @@ def test_a_report_names_the_documents_that_are_not_known(minilm):
     unknown = report.unknown
     assert (unknown.documents, unknown.of, unknown.first) == (1, 6, ('diary',))
     assert str(unknown) == (
-        "1 of 6 documents (diary) is in words that encoder 'minilm' does not know"
+        '1 of the 6 documents that have 20 words or more (diary) '
+        "is in words that encoder 'minilm' does not know"
     )
     assert not unknown.are_most
 
@@ -170,4 +171,4 @@ def test_a_few_chinese_sentences_are_enough_to_tell(minilm):
 
 def test_documents_are_named_as_people_see_them():
     unknown = UnknownDocuments('minilm', 1, 9, ('Mail/my%20choir.eml',), WordCounts(90, 100))
-    assert '1 of 9 documents (Mail/my choir.eml) is in words' in str(unknown)
+    assert 'that have 20 words or more (Mail/my choir.eml) is in words' in str(unknown)

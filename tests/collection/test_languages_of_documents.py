@@ -116,7 +116,8 @@ def test_a_german_diary_among_english_notes_is_named(sync, search, without_e5):
     lines = sync({**ENGLISH, 'diary': GERMAN['schnecken']}, '--encoder', 'minilm')
     assert len(lines) == 1
     assert lines[0].startswith(
-        "1 of 4 documents (diary.txt) is in words that encoder 'minilm' does not know: they are "
+        '1 of the 4 documents that have 20 words or more (diary.txt) '
+        "is in words that encoder 'minilm' does not know: they are "
         'found by their words, and not by meaning; '
     )
     # The others are found by meaning as before.

@@ -5,6 +5,7 @@ import gzip
 import shutil
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
@@ -16,7 +17,6 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.indexes.kind import SearchOptions, kind_of
-from tests.collection.files.mixed_files import write_files
 
 PAGES = {
     'beds/beans.md': '# Beans\n\nBeans climb up poles.',

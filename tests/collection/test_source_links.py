@@ -3,7 +3,8 @@
 import sqlite3
 
 import pytest
-from starlette.testclient import TestClient
+from folders import write_files
+from ready_services import ready_client
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.checking import check_collection
@@ -12,10 +13,8 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.interop.hits import excerpt_metadata
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.command import _settings, make_parser
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
-from tests.collection.files.mixed_files import write_files
 
 SITE = 'https://docs.example.org/'
 FILES = {'a b/pets#1.md': '# Pets\n\n## At night\n\nThe cat ran.\n', 'run.py': 'def fish(): ...\n'}
@@ -198,9 +197,7 @@ def test_a_service_gives_addresses(sync, tmp_path, shows):
     index = IndexSettings(path=str(tmp_path / 'mine'))
     settings = ServeSettings(indexes={'mine': index}, shows_files=shows)
     expected = (tmp_path / 'docs' / 'run.py').as_uri() if shows else ''
-    with TestClient(create_app(settings)) as client:
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
+    with ready_client(settings) as client:
         hits = client.get('/v1/mine/search?query=cat').json()['candidates']
         (address,) = [hit['url'] for hit in hits if hit['docid'] == 'run.py']
         assert address == expected

@@ -4,13 +4,14 @@ import os
 import sqlite3
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.errors import InputError
-from tests.collection.files.mixed_files import write_files
+from tests.collection.files.mixed_files import MAILBOX
 
 
 @pytest.fixture
@@ -44,6 +45,14 @@ def test_added_rows_of_tables_are_told_apart(sync, tmp_path, capsys):
     )
     command.run(main, ['index', 'status', '--index', 'mine'])
     assert 'docs: 13 documents (2 files, 12 rows), synced' in capsys.readouterr().out
+
+
+def test_files_of_several_documents_are_counted_beside_them(sync, tmp_path, capsys):
+    """A mailbox is a file of many documents, and no table."""
+    write_files(tmp_path / 'docs', {'a.md': 'cat', 'mail.mbox': MAILBOX})
+    assert sync()[1].startswith('mine: 3 added')
+    command.run(main, ['index', 'status', '--index', 'mine'])
+    assert 'docs: 3 documents (2 files), synced' in capsys.readouterr().out
 
 
 def test_a_text_without_a_word_is_said_and_is_no_document(sync, tmp_path):

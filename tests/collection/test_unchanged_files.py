@@ -5,12 +5,13 @@ import sqlite3
 import time
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.collection import Collection, source_files
 from pyserini_repbert.collection.files import folder_corpus
 from pyserini_repbert.data import file_records
 from pyserini_repbert.names.corpora import open_corpus
-from tests.collection.files.mixed_files import MAILBOX, write_files
+from tests.collection.files.mixed_files import MAILBOX
 
 LONG_AGO = time.time() - 1_000_000
 

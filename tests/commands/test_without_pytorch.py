@@ -16,6 +16,7 @@ FORBIDDEN = (
     'pyarrow',
     'pathspec',
     'tqdm',
+    'yaml',
 )
 # A search without a filter, of a few vectors.
 NOT_NEEDED = ('faiss', 'luqum', 'selectolax')

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from folders import write_files
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.index import DenseBundle
-from tests.collection.files.mixed_files import write_files
 
 FOLDERS = {
     'texts': {'a.md': 'A cat.', 'b.md': b'a\0b'},

@@ -3,11 +3,12 @@ import pytest
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate import (
     consistency_factors,
-    fusion_table,
+    evaluate_depths,
+    evaluate_fusions,
     parse_measures,
     recall_at_depths,
-    rerank_at_depths,
 )
+from pyserini_repbert.evaluate.measures import tabulate_means
 from pyserini_repbert.evaluate.studies.depths import count_unscored, rerank_top
 from pyserini_repbert.fusion import FusionSettings
 from pyserini_repbert.ranking import Ranking
@@ -25,7 +26,8 @@ B = {'1': ranked('s c'), '2': ranked('t a')}
 
 def test_fusion_table():
     """a + b: [a s r c b], [a t b c]; b + a: [s a c r b], [t a b c]."""
-    table = fusion_table({'A': A, 'B': B}, QRELS, parse_measures(['MRR@10', 'R@2']))
+    measures = parse_measures(['MRR@10', 'R@2'])
+    table = tabulate_means(evaluate_fusions({'A': A, 'B': B}, QRELS, measures))
     assert table['MRR@10'] == {
         'A': {'A': pytest.approx(1 / 4), 'B': pytest.approx(1 / 2)},
         'B': {'A': pytest.approx(1.0), 'B': pytest.approx(1.0)},
@@ -37,9 +39,9 @@ def test_fusion_table():
 
 
 def test_fusion_table_truncates_fused_rankings():
-    short = fusion_table({'A': A, 'B': B}, QRELS, parse_measures(['R@1000']), k=1)['R@1000']
-    assert short['B']['A'] == pytest.approx(3 / 4)
-    assert short['A']['B'] == 0.0
+    short = evaluate_fusions({'A': A, 'B': B}, QRELS, parse_measures(['R@1000']), k=1)
+    assert short['B']['A'].means['R@1000'] == pytest.approx(3 / 4)
+    assert short['A']['B'].means['R@1000'] == 0.0
 
 
 def test_fused_ties_keep_the_order_of_the_fused_run():
@@ -47,8 +49,11 @@ def test_fused_ties_keep_the_order_of_the_fused_run():
     runs = {'A': {'1': ranked('a')}, 'B': {'1': ranked('b')}}
     for method in ('rrf', 'interpolation'):
         settings = FusionSettings(method)
-        table = fusion_table(runs, {'1': {'a': 1}}, parse_measures(['MRR@10']), settings)
-        assert table['MRR@10'] == {'A': {'A': 1.0, 'B': 1.0}, 'B': {'A': 1.0, 'B': 0.0}}
+        fused = evaluate_fusions(runs, {'1': {'a': 1}}, parse_measures(['MRR@10']), settings)
+        assert tabulate_means(fused)['MRR@10'] == {
+            'A': {'A': 1.0, 'B': 1.0},
+            'B': {'A': 1.0, 'B': 0.0},
+        }
 
 
 def test_fusion_table_with_the_constant_of_reciprocal_ranks():
@@ -58,10 +63,10 @@ def test_fusion_table_with_the_constant_of_reciprocal_ranks():
     runs = {'A': {'1': ranked('y x')}, 'B': {'1': ranked('p x q y')}}
     measures = parse_measures(['MRR@10'])
     qrels = {'1': {'y': 1}}
-    with_1 = fusion_table(runs, qrels, measures, FusionSettings('rrf', rrf_k=1))
-    assert with_1['MRR@10']['A']['B'] == 1.0
-    with_60 = fusion_table(runs, qrels, measures, FusionSettings('rrf'))
-    assert with_60['MRR@10']['A']['B'] == 0.5
+    with_1 = evaluate_fusions(runs, qrels, measures, FusionSettings('rrf', rrf_k=1))
+    assert with_1['A']['B'].means['MRR@10'] == 1.0
+    with_60 = evaluate_fusions(runs, qrels, measures, FusionSettings('rrf'))
+    assert with_60['A']['B'].means['MRR@10'] == 0.5
 
 
 def test_fusion_table_with_the_weight_of_interpolation():
@@ -70,10 +75,10 @@ def test_fusion_table_with_the_weight_of_interpolation():
     measures = parse_measures(['MRR@10'])
     qrels = {'1': {'y': 1}}
     settings = FusionSettings('interpolation', weights=(0.2, 0.8))
-    uneven = fusion_table(runs, qrels, measures, settings)
-    assert uneven['MRR@10']['A']['B'] == 1.0
-    even = fusion_table(runs, qrels, measures, FusionSettings('interpolation'))
-    assert even['MRR@10']['A']['B'] == 0.5
+    uneven = evaluate_fusions(runs, qrels, measures, settings)
+    assert uneven['A']['B'].means['MRR@10'] == 1.0
+    even = evaluate_fusions(runs, qrels, measures, FusionSettings('interpolation'))
+    assert even['A']['B'].means['MRR@10'] == 0.5
 
 
 def test_consistency():
@@ -125,21 +130,21 @@ def test_hits_without_a_score_are_counted():
     assert count_unscored(first, {}, QRELS, 1000) == 4
 
 
-def test_rerank_at_depths():
+def test_reranked_depths():
     reranked = {'1': ranked('s r b a'), '2': ranked('c b a')}
     measures = parse_measures(['MRR@10'])
-    means = rerank_at_depths(A, reranked, QRELS, measures, [0, 1, 2, 4])
-    by_depth = {depth: by_measure['MRR@10'] for depth, by_measure in means.items()}
+    evaluations = evaluate_depths(A, reranked, QRELS, measures, [0, 1, 2, 4])
+    by_depth = {depth: evaluation.means['MRR@10'] for depth, evaluation in evaluations}
     assert by_depth == {0: 0.25, 1: 0.25, 2: 0.5, 4: 0.5}
 
 
 def test_depths_below_0_are_refused():
     with pytest.raises(InputError, match='at least 0'):
-        rerank_at_depths(A, {}, QRELS, [], [-1])
+        next(evaluate_depths(A, {}, QRELS, [], [-1]))
 
 
 def test_depth_zero_keeps_the_scores_of_the_first_stage():
     """trec_eval orders ties by descending docid."""
     tied = {'2': Ranking(['a', 't'], [1.0, 1.0])}
-    means = rerank_at_depths(tied, tied, {'2': {'t': 1}}, parse_measures(['AP']), [0])
-    assert means[0]['AP'] == 1.0
+    ((_, alone),) = evaluate_depths(tied, tied, {'2': {'t': 1}}, parse_measures(['AP']), [0])
+    assert alone.means['AP'] == 1.0

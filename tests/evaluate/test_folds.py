@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.evaluate import main
@@ -49,9 +50,14 @@ def test_runs_in_another_order_than_the_folds_are_refused():
 
 
 def test_a_file_for_each_fold(tmp_path):
-    (tmp_path / 'a.run').write_text('1 Q0 d 1 2 t\n1 Q0 e 2 1 t\n2 Q0 d 1 1 t\n')
-    (tmp_path / 'b').write_text('query\t3\ttext\n\n')
-    (tmp_path / 'c.pairs').write_text('4\td\n5\td\n')
+    write_files(
+        tmp_path,
+        {
+            'a.run': '1 Q0 d 1 2 t\n1 Q0 e 2 1 t\n2 Q0 d 1 1 t\n',
+            'b': 'query\t3\ttext\n\n',
+            'c.pairs': '4\td\n5\td\n',
+        },
+    )
     paths = [tmp_path / name for name in ('a.run', 'b', 'c.pairs')]
     assert read_folds(paths) == [['1', '2'], ['3'], ['4', '5']]
 
@@ -71,9 +77,14 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     topics = [f'query\t{qid}\ttext of {qid}\n' for qid in '7654321']
     hits_of_topics = [f'{qid} Q0 d{qid} 1 {qid} t\n' for qid in '123467']
-    (tmp_path / 'folds.json').write_text(json.dumps(FOLDS))
-    (tmp_path / 'queries.tsv').write_text(''.join(topics))
-    (tmp_path / 'bm25.run').write_text(''.join(hits_of_topics))
+    write_files(
+        tmp_path,
+        {
+            'folds.json': json.dumps(FOLDS),
+            'queries.tsv': ''.join(topics),
+            'bm25.run': ''.join(hits_of_topics),
+        },
+    )
     return tmp_path
 
 
@@ -128,10 +139,15 @@ def test_other_years_train_and_one_validates_every_fold():
 
 
 def test_the_command_splits_years_with_pairs_and_several_runs(folder, capsys):
-    (folder / 'years.json').write_text(json.dumps(YEARS))
-    (folder / 'valid.run').write_text('2 Q0 v 1 1.0 t\n')
-    (folder / 'test.run').write_text('3 Q0 d 1 1.0 t\n')
-    (folder / 'train.pairs').write_text('1\ta\n1\tb\n1\ta\n3 c\n4\td\n2\te\n')
+    write_files(
+        folder,
+        {
+            'years.json': json.dumps(YEARS),
+            'valid.run': '2 Q0 v 1 1.0 t\n',
+            'test.run': '3 Q0 d 1 1.0 t\n',
+            'train.pairs': '1\ta\n1\tb\n1\ta\n3 c\n4\td\n2\te\n',
+        },
+    )
     words = '--folds years.json --topics queries.tsv --validation valid.run --output years'
     files = '--run test.run valid.run --pairs train.pairs'
     assert run(main, ['split-folds', *words.split(), *files.split()]) == 0

@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.evaluate import main
@@ -81,9 +82,7 @@ class Page(html.parser.HTMLParser):
 @pytest.fixture(autouse=True)
 def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / 'a.run').write_text(A)
-    (tmp_path / 'b.tsv').write_text(B)
-    (tmp_path / 'qrels').write_text(QRELS)
+    write_files(tmp_path, {'a.run': A, 'b.tsv': B, 'qrels': QRELS})
     return tmp_path
 
 
@@ -242,9 +241,14 @@ def test_the_command_that_wrote_a_run_is_named(report, files):
 def test_hostile_texts_stay_texts(report, files):
     """Names of runs, docids, questions and documents are texts, whatever they hold."""
     docid = HOSTILE.replace(' ', '')
-    (files / 'qrels').write_text(f'1 0 {docid} 1\n2 0 s 1\n')
-    (files / 'hostile').write_text(f'1 Q0 {docid} 1 1 t\n')
-    (files / 'topics.tsv').write_text(f'1\t{HOSTILE}\n2\tslugs\n')
+    write_files(
+        files,
+        {
+            'qrels': f'1 0 {docid} 1\n2 0 s 1\n',
+            'hostile': f'1 Q0 {docid} 1 1 t\n',
+            'topics.tsv': f'1\t{HOSTILE}\n2\tslugs\n',
+        },
+    )
     line = json.dumps({'id': docid, 'contents': HOSTILE})
     (files / 'corpus.jsonl').write_text(f'{line}\n')
     name = docid.replace('=', '')

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.evaluate import main
@@ -86,9 +87,14 @@ def orchard(tmp_path, monkeypatch):
     """The working folder with an index, topics, judgments and folds."""
     monkeypatch.chdir(tmp_path)
     build_lucene_index(corpus_of(TEXTS.items()), tmp_path / 'index')
-    (tmp_path / 'topics.tsv').write_text('1\tapple\n2\tpear\n3\tplum\n')
-    (tmp_path / 'qrels.txt').write_text('1 0 long 1\n2 0 long 1\n3 0 short 1\n')
-    (tmp_path / 'folds.json').write_text(json.dumps([['1'], ['2'], ['3']]))
+    write_files(
+        tmp_path,
+        {
+            'topics.tsv': '1\tapple\n2\tpear\n3\tplum\n',
+            'qrels.txt': '1 0 long 1\n2 0 long 1\n3 0 short 1\n',
+            'folds.json': json.dumps([['1'], ['2'], ['3']]),
+        },
+    )
     return tmp_path
 
 
@@ -127,8 +133,7 @@ def test_on_the_test_topics_is_named_so(orchard, capsys):
 @pytest.mark.jvm
 def test_topics_of_several_indexes(orchard, capsys):
     build_lucene_index(corpus_of([('own', 'apple'), ('x', 'y')]), orchard / 'second')
-    (orchard / 'more.tsv').write_text('4\tapple\n')
-    (orchard / 'qrels.txt').write_text('1 0 long 1\n4 0 own 1\n')
+    write_files(orchard, {'more.tsv': '4\tapple\n', 'qrels.txt': '1 0 long 1\n4 0 own 1\n'})
     words = [*TUNE, '--on-test']
     words[words.index('index')] = 'index'
     words[words.index('index') + 1 : words.index('index') + 1] = ['second']

@@ -10,7 +10,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import Fusion, FusionSettings, threshold
 from pyserini_repbert.fusion.fused import look_deeper
 from pyserini_repbert.fusion.threshold import FirstHits, fuse_first_hits
-from pyserini_repbert.ranking import Query, Ranker, by_score
+from pyserini_repbert.ranking import Background, Query, Ranker, by_score
 
 TOPIC = Query('q', 'text')
 
@@ -20,10 +20,10 @@ class ScoredRanker(Ranker):
 
     gives_document_scores = True
 
-    def __init__(self, name, score_of, background=0.0):
+    def __init__(self, name, score_of, background=0.0, chance=0.0):
         self.name = name
         self.score_of = score_of
-        self.background = background
+        self.background = Background(background, background + chance)
         self.depths = []
 
     def _rank(self, topics, run, k, trace):
@@ -44,18 +44,19 @@ def above_background(*weights):
     return FusionSettings('interpolation', weights=weights, normalize='background')
 
 
-def fused_by_hand(tables, weights, k, backgrounds=(0, 0, 0)):
+def fused_by_hand(tables, weights, k, backgrounds=(0, 0, 0), chances=(0, 0, 0)):
     """The k best of all documents: the sum of weights times scores over the best, from a
     background on.
 
-    Without a score above it, a term falls with the distance to the best score.
+    A best score that is less above it than it would be by chance counts as a share of that. Without
+    a score above the background, a term falls with the distance to the best score.
     """
     terms = {}
-    for table, weight, zero in zip(tables, weights, backgrounds, strict=False):
+    for table, weight, zero, chance in zip(tables, weights, backgrounds, chances, strict=False):
         best = max(table.values(), default=zero) - zero
         for docid, value in table.items():
             score = value - zero
-            share = max(score, 0) / best if best > 0 else 1 / (1 + best - score)
+            share = max(score, 0) / max(best, chance) if best > 0 else 1 / (1 + best - score)
             terms.setdefault(docid, []).append(weight * share)
     return by_score(list(terms), [fsum(values) for values in terms.values()])[:k]
 
@@ -85,13 +86,14 @@ def test_above_a_background_equals_the_fusion_of_whole_rankings(seed):
     tables = [drawn_table(drawn, drawn.choice([5, 200])) for _ in range(drawn.choice([2, 2, 3]))]
     weights = [drawn.choice([0.25, 0.5, 1]) for _ in tables]
     backgrounds = [drawn.choice([-2.0, -0.125, 0.0, 0.5, 40.0, 1000.0]) for _ in tables]
+    chances = [drawn.choice([0.0, 1.0, 16.0]) for _ in tables]
     k = drawn.choice([1, 3, 10])
     parts = []
-    for number, (table, zero) in enumerate(zip(tables, backgrounds, strict=True)):
-        parts.append(ScoredRanker(str(number), table, zero))
+    for number, table in enumerate(tables):
+        parts.append(ScoredRanker(str(number), table, backgrounds[number], chances[number]))
     fusion = Fusion(parts, above_background(*weights))
     ranked = fusion.rank([TOPIC], None, k)['q']
-    expected = fused_by_hand(tables, weights, k, backgrounds)
+    expected = fused_by_hand(tables, weights, k, backgrounds, chances)
     assert ranked == expected
     assert fusion.rank([TOPIC], None, None)['q'][:k] == expected
 
@@ -106,6 +108,19 @@ def test_near_cosines_count_as_much_as_others_from_their_background():
     ranked = Fusion(parts, above_background(0.6, 0.4)).rank([TOPIC], None, 3)['q']
     assert ranked.docids == ('near', 'words', 'far')
     assert ranked.scores == pytest.approx((0.6, 0.6 * 0.02 / 0.12 + 0.4, 0.3))
+
+
+def test_a_best_hit_by_chance_counts_for_less():
+    """A name that the encoder does not know: its nearest text had a greater share than the name."""
+    cosines = {'any': 0.30, 'named': 0.05}
+    words = {'named': 5.0}
+    parts = [ScoredRanker('dense', cosines), ScoredRanker('bm25', words)]
+    over_best = Fusion(parts, above_background(0.6, 0.4)).rank([TOPIC], None, 2)['q']
+    assert over_best.docids == ('any', 'named')
+    parts[0] = ScoredRanker('dense', cosines, chance=0.5)
+    ranked = Fusion(parts, above_background(0.6, 0.4)).rank([TOPIC], None, 2)['q']
+    assert ranked.docids == ('named', 'any')
+    assert ranked.scores == pytest.approx((0.6 * 0.1 + 0.4, 0.6 * 0.6))
 
 
 def test_few_hits_prove_the_best_where_cosines_are_near():
@@ -158,7 +173,8 @@ def test_what_is_proven_is_so_where_the_best_score_is_zero(seed, zero):
     for table in tables:
         hits = by_score(list(table), list(table.values()))[:depth]
         scores_of = partial(scores_in, table)
-        parts.append(FirstHits(hits.docids, len(hits) < depth, scores_of, zero))
+        background = Background(zero)
+        parts.append(FirstHits(hits.docids, len(hits) < depth, scores_of, background))
     fused = fuse_first_hits(parts, above_background(0.5, 0.5), 2)
     if fused.is_proven:
         assert fused.ranking == fused_by_hand(tables, [0.5, 0.5], 2, [zero, zero])

@@ -8,12 +8,14 @@ from folders import change_model
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main
+from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.impact_index import LEVELS, build_impact_index, impacts, vocabulary_of
 from pyserini_repbert.index.term_weights import TermWeightsBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.systems.epic.encoder import EpicEncoder
+from pyserini_repbert.systems.impact_searcher import QUERY_UNIT, EpicImpactSearcher
 
 QUERIES = ['the old fish in the sea', 'moon', 'cat dog ? big ##s', '']
 
@@ -54,8 +56,6 @@ def test_the_command_says_what_it_built(bundle, tmp_path, capsys):
 @pytest.mark.parametrize('text', QUERIES[:3])
 def test_search_equals_the_exhaustive_one(bundle, index, text):
     """All rows are scored here, with weights and query in whole steps."""
-    from pyserini_repbert.systems.impact_searcher import QUERY_UNIT, EpicImpactSearcher
-
     searcher = EpicImpactSearcher(index)
     query = searcher.query_encoder.encoder.encode_query(text)
     rows = np.arange(60)
@@ -79,8 +79,6 @@ def test_search_equals_the_exhaustive_one(bundle, index, text):
 
 @pytest.mark.jvm
 def test_batches_answer_as_single_queries_do(index):
-    from pyserini_repbert.systems.impact_searcher import EpicImpactSearcher
-
     searcher = EpicImpactSearcher(index)
     run = searcher.batch_search(QUERIES, ['a', 'b', 'c', 'd'], 3)
     assert run['d'] == []
@@ -92,8 +90,6 @@ def test_batches_answer_as_single_queries_do(index):
 
 @pytest.mark.jvm
 def test_an_encoder_with_other_weights_is_refused(index, tiny_epic):
-    from pyserini_repbert.systems.impact_searcher import EpicImpactSearcher
-
     with pytest.raises(MismatchError, match='other weights'):
         EpicImpactSearcher(index, tiny_epic('other', seed=1))
 
@@ -101,8 +97,6 @@ def test_an_encoder_with_other_weights_is_refused(index, tiny_epic):
 @pytest.mark.jvm
 @pytest.mark.parametrize('part', ['configuration', 'tokenizer'])
 def test_an_encoder_that_differs_is_refused(index, tiny_epic, part):
-    from pyserini_repbert.systems.impact_searcher import EpicImpactSearcher
-
     changed = tiny_epic(part)
     change_model(changed, part)
     message = f'other {part} than encoder .*: pass the encoder it was built with'
@@ -112,9 +106,7 @@ def test_an_encoder_that_differs_is_refused(index, tiny_epic, part):
 
 @pytest.mark.jvm
 def test_the_search_command_opens_it_by_its_own_record(index, tmp_path):
-    from pyserini_repbert.commands.search import main as search
     from pyserini_repbert.data.runs import read_run
-    from pyserini_repbert.systems.impact_searcher import EpicImpactSearcher
 
     topics = tmp_path / 'topics.tsv'
     topics.write_text(f'1\t{QUERIES[0]}\n2\t{QUERIES[1]}\n')
@@ -130,8 +122,6 @@ def test_the_search_command_opens_it_by_its_own_record(index, tmp_path):
 
 @pytest.mark.jvm
 def test_k_larger_than_the_index(index):
-    from pyserini_repbert.systems.impact_searcher import EpicImpactSearcher
-
     searcher = EpicImpactSearcher(index)
     assert searcher.size == 60
     assert len(searcher.search(QUERIES[0], 10**9)) <= 60
@@ -139,17 +129,12 @@ def test_k_larger_than_the_index(index):
 
 @pytest.mark.jvm
 def test_the_passages_are_those_of_the_bundle(bundle, index):
-    from pyserini_repbert.systems.impact_searcher import EpicImpactSearcher
-
     (text,) = bundle.texts(['d3'])
     assert EpicImpactSearcher(index).texts(['d3', 'none']) == [text, None]
 
 
 @pytest.mark.jvm
 def test_the_search_command_shows_passages(bundle, index, capsys):
-    from pyserini_repbert.commands.search import main as search
-    from pyserini_repbert.systems.impact_searcher import EpicImpactSearcher
-
     (best,) = EpicImpactSearcher(index).search(QUERIES[0], 1)
     (text,) = bundle.texts([best.docid])
     assert command.run(search, ['--sparse', str(index), '--query', QUERIES[0]]) == 0
@@ -158,8 +143,6 @@ def test_the_search_command_shows_passages(bundle, index, capsys):
 
 @pytest.mark.jvm
 def test_bm25_cannot_score_it(index, capsys):
-    from pyserini_repbert.commands.search import main as search
-
     flags = ['--sparse', f'bm25@{index}', '--query', 'cat']
     assert command.run(search, flags) == 2
     message = f"holds EPIC's impacts, which 'bm25' cannot score: name the folder alone, {index}"

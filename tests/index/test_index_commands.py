@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from folders import write_files
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.encode import main as encode
@@ -295,8 +296,9 @@ def expanded(tmp_path, capsys):
 
     It asks for `capsys`, so that a test can read what the command printed.
     """
-    (tmp_path / 'c.tsv').write_text('1\tcats sleep\n2\tdogs bark\n')
-    (tmp_path / 'p.txt').write_text('pets\npets / guards\n')
+    write_files(
+        tmp_path, {'c.tsv': '1\tcats sleep\n2\tdogs bark\n', 'p.txt': 'pets\npets / guards\n'}
+    )
     folder = str(tmp_path / 'index')
     flags = ['--variant', 'doc2query', '--predictions', str(tmp_path / 'p.txt'), '--topk', '2']
     corpus = str(tmp_path / 'c.tsv')
@@ -329,10 +331,13 @@ def notes(tmp_path, capsys):
 
     It asks for `capsys`, so that a test can read what the command printed.
     """
-    folder = tmp_path / 'notes'
-    folder.mkdir()
-    (folder / 'about slugs.md').write_text('Ring lettuce with copper tape.')
-    (folder / 'b.txt').write_bytes('déjà vu au '.encode() + b'caf\xe9')
+    folder = write_files(
+        tmp_path / 'notes',
+        {
+            'about slugs.md': 'Ring lettuce with copper tape.',
+            'b.txt': 'déjà vu au '.encode() + b'caf\xe9',
+        },
+    )
     index = str(tmp_path / 'index')
     flags = ['--corpus', str(folder), '--output', index, '--on-error', 'skip']
     # A file that cannot be read is named, and the status says so.

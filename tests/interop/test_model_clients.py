@@ -1,15 +1,12 @@
 """The published clients of OpenAI and Cohere ask the service for vectors and rerank texts."""
 
-import time
-
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
+from ready_services import ready_client
 
 from pyserini_repbert.encode import RepBertDocumentEncoder
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import MonoBertReranker
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import ServeSettings
 
 cohere = pytest.importorskip('cohere', reason='the interop extra is not installed')
@@ -24,11 +21,7 @@ def service():
     settings = ServeSettings(
         indexes={'demo': {'name': 'demo'}}, rerankers=['monobert-demo'], api_keys=['secret']
     )
-    app = create_app(settings)
-    with TestClient(app) as client:
-        while client.get('/readyz').status_code != 200:
-            assert app.state.service.failure is None
-            time.sleep(0.1)
+    with ready_client(settings) as client:
         yield client
 
 

@@ -1,6 +1,7 @@
 """Questions of more words than Lucene's own limit of 1,024 clauses are ranked like others."""
 
 import pytest
+from ready_services import ready_client
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.filters import DocumentFilter
@@ -98,18 +99,13 @@ def test_a_collection_and_its_filter(tiny_checkpoint, tmp_path):
 
 def test_1100_han_characters_over_http(tmp_path):
     pytest.importorskip('fastapi', reason='the serve extra is not installed')
-    from starlette.testclient import TestClient
 
-    from pyserini_repbert.serve.app import create_app
     from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
     text = ''.join(chr(0x4E00 + number) for number in range(1100))
     build_lucene_index([('d', text[:20]), ('e', 'x')], tmp_path / 'han')
     settings = IndexSettings(path=str(tmp_path / 'han'))
-    app = create_app(ServeSettings(indexes={'mine': settings}, rerankers=[]))
-    with TestClient(app) as client:
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
+    with ready_client(ServeSettings(indexes={'mine': settings}, rerankers=[])) as client:
         answer = client.post('/v1/mine/search', json={'query': text})
         if answer.status_code == 405:
             answer = client.get('/v1/mine/search', params={'query': text})

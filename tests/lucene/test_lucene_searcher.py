@@ -17,6 +17,7 @@ from pyserini_repbert.lucene import (
 from pyserini_repbert.lucene.jvm import java_class, lucene_major
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
+from pyserini_repbert.ranking import NO_WORD, Query
 
 TEXTS = {'z1': 'cats sleep', 'b2': 'dogs bark at cats', 'a3': 'cats sleep', 'm4': 'été 😀 fish'}
 
@@ -53,6 +54,28 @@ def test_a_folder_that_is_made_meanwhile_is_no_file(tmp_path, monkeypatch):
     file.touch()
     with pytest.raises(InputError, match='is a file, the folder'):
         lucene_searcher.index_folder(file)
+
+
+@pytest.mark.jvm
+def test_a_ranking_knows_what_words_score_by_chance(folder):
+    """Of 'cats', found in most texts, any hit may be chance; of 'bark', the one hit is none."""
+    searcher = LuceneSparseSearcher(folder)
+    common = searcher.rank([Query('q', 'cats')])['q']
+    rare = searcher.rank([Query('q', 'bark')])['q']
+    assert common.background.score == rare.background.score == 0
+    # No text has more of chance than all words of the question, once each.
+    assert common.background.best == pytest.approx(searcher.greatest_score('cats') / 1.9)
+    assert 0 < rare.background.best <= rare.scores[0] + 0.1
+    batch = searcher.rank([Query('q', 'bark'), Query('p', 'cats')])
+    assert batch['q'].background == rare.background
+    assert batch['p'].background == common.background
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize('changes', [{'rm3': True}, {'model': 'ql'}])
+def test_scores_that_no_weights_explain_have_no_chance(folder, changes):
+    ranking = LuceneSparseSearcher(folder, SparseSettings(**changes)).rank([Query('q', 'cats')])
+    assert ranking['q'].background == NO_WORD
 
 
 @pytest.mark.jvm

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from folders import TINY, WORDS
+from folders import TINY, WORDS, write_files
 
 SMALL = {name: value for name, value in TINY.items() if name != 'model_type'}
 KINDS = {'bert': 'Bert', 'roberta': 'Roberta', 'distilbert': 'DistilBert'}
@@ -27,9 +27,7 @@ def masked_lm(tmp_path):
     def make(kind='bert'):
         import transformers
 
-        folder = tmp_path / f'plain-{kind}'
-        folder.mkdir()
-        (folder / 'vocab.txt').write_text('\n'.join(WORDS) + '\n', encoding='utf-8')
+        folder = write_files(tmp_path / f'plain-{kind}', {'vocab.txt': '\n'.join(WORDS) + '\n'})
         tokenizer = transformers.BertTokenizerFast(str(folder / 'vocab.txt'), model_max_length=36)
         if kind != 'bert':
             tokenizer.model_input_names = ['input_ids', 'attention_mask']

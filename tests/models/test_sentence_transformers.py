@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from folders import passage_vectors
+from folders import passage_vectors, write_files
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.encode import main as encode
@@ -216,8 +216,7 @@ def test_foreign_code_is_not_run(bi_encoder, module):
     folder = bi_encoder()
     modules = json.loads((folder / 'modules.json').read_text())
     modules[1]['type'] = module
-    (folder / 'modules.json').write_text(json.dumps(modules))
-    (folder / 'custom.py').write_text('raise SystemExit')
+    write_files(folder, {'modules.json': json.dumps(modules), 'custom.py': 'raise SystemExit'})
     with pytest.raises(InputError, match='without remote code'):
         query_encoder(folder)
 

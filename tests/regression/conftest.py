@@ -1,6 +1,7 @@
 """A small regression on two run files: what tests change in them has to be seen."""
 
 import pytest
+from folders import write_files
 from one_process import OneProcess
 
 from pyserini_repbert.regression.regression_files import read_regression
@@ -39,11 +40,14 @@ def data(tmp_path):
     """Run a ranks x, y; run b ranks w, z; y is relevant: third in a+b (x, w, y, z), fourth in
     b+a.
     """
-    folder = tmp_path / 'data'
-    folder.mkdir()
-    (folder / 'a.txt').write_text('1 Q0 x 1 9 a\n1 Q0 y 2 8 a\n', encoding='utf-8')
-    (folder / 'b.txt').write_text('1 Q0 w 1 9 b\n1 Q0 z 2 8 b\n', encoding='utf-8')
-    (folder / 'qrels.txt').write_text('1 0 y 1\n', encoding='utf-8')
+    folder = write_files(
+        tmp_path / 'data',
+        {
+            'a.txt': '1 Q0 x 1 9 a\n1 Q0 y 2 8 a\n',
+            'b.txt': '1 Q0 w 1 9 b\n1 Q0 z 2 8 b\n',
+            'qrels.txt': '1 0 y 1\n',
+        },
+    )
     return folder
 
 

@@ -25,13 +25,8 @@ WITHOUT_COMMIT = [
     'castorini/monobert-large-msmarco',
     'castorini/monobert-large-msmarco-finetune-only',
 ]
-# Nothing is fetched there: a link for readers, a table of Pyserini as it is, and an address whose
-# commit is a variable.
-WITH_A_BRANCH = {
-    'docs/formats/records.md',
-    'tests/lucene/pyserini_tables.json',
-    'tests/lucene/test_published.py',
-}
+# Its commit is a variable.
+WITH_A_BRANCH = {'tests/lucene/test_published.py'}
 
 
 @pytest.mark.parametrize('path', FILES, ids=lambda path: path.stem)

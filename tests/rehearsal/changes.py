@@ -10,7 +10,7 @@ TRIED = (
     'pyserini_repbert/regression',
     'pyserini_repbert/data',
     'pyserini_repbert/collection/files',
-    'pyserini_repbert/catalog.yaml',
+    'pyserini_repbert/catalog.toml',
     'pyserini_repbert/download.py',
     'pyserini_repbert/names/corpora.py',
     'pyserini_repbert/names/topics.py',

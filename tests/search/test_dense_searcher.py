@@ -1,4 +1,5 @@
 import json
+import math
 import shutil
 
 import numpy as np
@@ -50,7 +51,11 @@ def test_a_ranking_knows_the_mean_score_of_any_passage(index, checkpoint, tmp_pa
     vectors = DenseBundle(index).vectors(np.arange(40))
     query = searcher.encode(['the red cat'])
     (ranking,) = searcher.of_vectors(query, 5)
-    assert ranking.background == pytest.approx(float(np.mean(vectors @ query[0])), rel=1e-5)
+    products = vectors @ query[0]
+    assert ranking.background.score == pytest.approx(float(np.mean(products)), rel=1e-5)
+    # The best of forty products is some deviations better than their mean by chance.
+    chance = 1.25 * math.sqrt(2 * math.log(40)) * float(np.std(products))
+    assert ranking.background.chance == pytest.approx(chance, rel=1e-4)
     # Neither its depth nor what is made of its hits changes that.
     for other in (
         searcher.of_vectors(query, 1)[0],
@@ -62,7 +67,7 @@ def test_a_ranking_knows_the_mean_score_of_any_passage(index, checkpoint, tmp_pa
     # The vectors of a FAISS folder are not at hand.
     export_faiss(DenseBundle(index), tmp_path / 'faiss')
     (unknown,) = DenseSearcher(tmp_path / 'faiss', checkpoint).of_vectors(query, 5)
-    assert np.isnan(unknown.background) and unknown == ranking
+    assert not unknown.background.is_known and unknown == ranking
 
 
 def test_the_sample_of_many_vectors_is_spread_over_all():

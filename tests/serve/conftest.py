@@ -2,37 +2,25 @@
 process.
 """
 
-import time
 from contextlib import ExitStack
 from types import SimpleNamespace
 
 import pytest
+from ready_services import ready_client
 
 pytest.importorskip('fastapi', reason='the serve extra is not installed')
 pytest.importorskip('prometheus_client', reason='the serve extra is not installed')
 
 from judged import N_QUESTIONS
-from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.serve import learning, writes
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
 
 TOPICS = 'q1\tcat sat on the mat\nq2\tred fish in the sea\n'
 QRELS = 'q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 2\n'
-
-
-def ready(client):
-    """The client, once its service has opened its indexes."""
-    for _ in range(600):
-        answer = client.get('/readyz')
-        if answer.status_code == 200:
-            return client
-        time.sleep(0.05)
-    raise AssertionError(answer.text)
 
 
 @pytest.fixture(scope='session', autouse=True)
@@ -109,9 +97,7 @@ def serving(index_settings, rerankers):
             own = ServeSettings(
                 indexes=indexes, rerankers=[*rerankers], limits=limits or Limits(), **settings
             )
-            return ready(
-                held.enter_context(TestClient(create_app(own), raise_server_exceptions=False))
-            )
+            return held.enter_context(ready_client(own))
 
         yield make
 
@@ -125,9 +111,9 @@ def client(serving):
 @pytest.fixture
 def serving_with_mcp(index_settings):
     """A client of a service with MCP at /mcp."""
-    app = create_app(ServeSettings(indexes={'tiny': index_settings}), with_mcp=True)
-    with TestClient(app, base_url='http://127.0.0.1:8081') as client:
-        yield ready(client)
+    settings = ServeSettings(indexes={'tiny': index_settings})
+    with ready_client(settings, with_mcp=True) as client:
+        yield client
 
 
 @pytest.fixture
@@ -151,10 +137,7 @@ def serving_path():
 
         def serve(path, of_index=None, **settings):
             index = IndexSettings(path=str(path), **of_index or {})
-            app = create_app(ServeSettings(indexes={'mine': index}, **settings))
-            client = held.enter_context(TestClient(app, raise_server_exceptions=False))
-            while client.get('/readyz').status_code == 503:
-                assert app.state.service.failure is None
-            return client
+            of_service = ServeSettings(indexes={'mine': index}, **settings)
+            return held.enter_context(ready_client(of_service))
 
         yield serve

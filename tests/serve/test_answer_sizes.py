@@ -6,10 +6,9 @@ import json
 import pytest
 from fastmcp import Client
 from fastmcp.exceptions import ToolError
-from starlette.testclient import TestClient
+from ready_services import ready_client
 
 from pyserini_repbert.collection import Collection
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.mcp import make_tools
 from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
 
@@ -36,9 +35,7 @@ def client(folder):
     settings = ServeSettings(
         indexes={'mine': IndexSettings(path=str(folder))}, limits=Limits(answer_bytes=MOST)
     )
-    with TestClient(create_app(settings), raise_server_exceptions=False) as client:
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
+    with ready_client(settings) as client:
         yield client
 
 

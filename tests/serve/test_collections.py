@@ -8,7 +8,6 @@ import time
 import pytest
 from folders import HANGS
 from sentence_folders import write_multi_vector
-from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.errors import PyseriniRepbertError
@@ -16,7 +15,6 @@ from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import MonoBertReranker
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.document_forms import SNIPPET_CHARACTERS, snippet_parts
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
@@ -48,23 +46,13 @@ def make_collection(tiny_checkpoint, tmp_path):
 
 
 @pytest.fixture
-def opened(rerankers):
+def opened(rerankers, serving_path):
     """open(folder, **settings) -> a client of a service of this index alone."""
-    with_lifespan = []
 
     def open_service(folder, **settings):
-        indexes = {'mine': IndexSettings(path=str(folder), **settings)}
-        app = create_app(ServeSettings(indexes=indexes, rerankers=[*rerankers]))
-        client = TestClient(app, raise_server_exceptions=False)
-        client.__enter__()
-        with_lifespan.append(client)
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
-        return client
+        return serving_path(folder, settings, rerankers=[*rerankers])
 
-    yield open_service
-    for client in with_lifespan:
-        client.__exit__(None, None, None)
+    return open_service
 
 
 @pytest.fixture

@@ -3,13 +3,12 @@
 import asyncio
 
 import pytest
-from starlette.testclient import TestClient
+from ready_services import ready_client
 
 from pyserini_repbert.encode import encode_corpus
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.indexes.term_weights.opening import open_term_weights_searcher
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 from pyserini_repbert.systems.epic.encoder import EpicEncoder
@@ -35,9 +34,7 @@ def _settings(folder):
 def test_it_answers_as_the_searcher_does(make_bundle):
     folder = make_bundle(store_text=True)
     expected = open_term_weights_searcher(folder).search('the red cat', 4)
-    with TestClient(create_app(_settings(folder))) as client:
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
+    with ready_client(_settings(folder)) as client:
         (offered,) = client.get('/v1/indexes').json()['indexes']
         assert (offered['index_type'], offered['systems']) == ('impact', ['sparse'])
         parameters = {'query': 'the red cat', 'hits': 4}

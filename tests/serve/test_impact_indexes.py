@@ -4,14 +4,13 @@ import json
 
 import pytest
 from opened_services import failure_of
-from starlette.testclient import TestClient
+from ready_services import ready_client
 
 from pyserini_repbert.lucene.indexer import LuceneWriter
 from pyserini_repbert.lucene.jvm import java_class
 from pyserini_repbert.names.sparse import open_impacts
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
 pytestmark = pytest.mark.jvm
@@ -101,9 +100,7 @@ def test_all_are_served_together(impacts, bare, words):
         'impacts': IndexSettings(path=impacts, index_type='impact', encoder=ENCODER),
         'bare': IndexSettings(path=bare, index_type='impact', encoder=ENCODER, base_index='words'),
     }
-    with TestClient(create_app(ServeSettings(indexes=indexes, rerankers=[]))) as client:
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
+    with ready_client(ServeSettings(indexes=indexes, rerankers=[])) as client:
         about = {index['name']: index for index in client.get('/v1/indexes').json()['indexes']}
         assert [own['index_type'] for own in about.values()] == ['tf', 'impact', 'impact']
         assert about['impacts']['systems'] == ['impact']

@@ -4,7 +4,7 @@ cannot be opened.
 
 import pytest
 from opened_services import failure_of
-from starlette.testclient import TestClient
+from ready_services import ready_client
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index_command
@@ -12,7 +12,6 @@ from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.lucene import build_lucene_index
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import ServeSettings, read_settings
 from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
@@ -55,9 +54,7 @@ def indexes(folder):
 @pytest.fixture
 def service(indexes):
     """A client of a service of all of them."""
-    with TestClient(create_app(ServeSettings(indexes=indexes))) as client:
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
+    with ready_client(ServeSettings(indexes=indexes)) as client:
         yield client
 
 

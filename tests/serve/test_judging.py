@@ -16,6 +16,7 @@ from pyserini_repbert.collection.judging.own_settings import set_settings
 from pyserini_repbert.collection.judgments import NextQuestion, WhyNext
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
+from pyserini_repbert.errors import InputError
 
 WRITER = {'x-api-key': 'writer'}
 READER = {'x-api-key': 'reader'}
@@ -304,6 +305,16 @@ def test_the_report_of_an_earlier_release_is_shown(client, folder):
     report = {name: value for name, value in learning.report.items() if name not in newer}
     judgments_of(folder).add_learning(replace(learning, number=2, report=report))
     assert client.get('/v1/mine/learn').json()['report'] == report
+
+
+def test_without_judgments_learning_is_refused_at_once(client, folder):
+    """The answer was 'running', and the learning failed later."""
+    refused = client.post('/v1/mine/learn', json={})
+    assert refused.status_code == 400
+    with pytest.raises(InputError) as error:
+        learn_from_judgments(folder)
+    assert str(error.value).startswith('nobody has judged in collection ')
+    assert refused.json()['error'] == str(error.value)
 
 
 def test_too_few_judgments_are_said(client, in_this_process):

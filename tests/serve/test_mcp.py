@@ -274,8 +274,9 @@ def test_files_with_the_same_text_are_one_hit(tmp_path, tiny_checkpoint):
 
     async def search():
         async with Client(make_mcp(settings)) as client:
-            return (await client.call_tool('search', {'query': 'cat', 'hits': 3})).data
+            return (await client.call_tool('search', {'query': 'cat', 'hits': 2})).data
 
     candidates = asyncio.run(search())['candidates']
     also_in = {hit['docid']: hit.get('also_in') for hit in candidates}
     assert also_in == {'a.md': ['b.md'], 'c.md': None}
+    assert [hit['rank'] for hit in candidates] == [1, 2]

@@ -7,15 +7,13 @@ import sqlite3
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import pytest
-from starlette.testclient import TestClient
+from ready_services import ready_client
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.extensions.trials import encode_trial, go_back, use_trial
 from pyserini_repbert.serve import routes, service as services
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
 WORDS = ('cat', 'dog', 'fish', 'bird', 'moon', 'tree')
@@ -37,15 +35,10 @@ def folder(tiny_checkpoint, tmp_path, monkeypatch):
     return tmp_path / 'mine'
 
 
-@contextmanager
 def served(folder, **settings_of_index):
     """A client of a service of the collection."""
     settings = ServeSettings(indexes={'mine': IndexSettings(path=str(folder), **settings_of_index)})
-    app = create_app(settings)
-    with TestClient(app, raise_server_exceptions=False) as client:
-        while client.get('/readyz').status_code == 503:
-            assert app.state.service.failure is None
-        yield client
+    return ready_client(settings)
 
 
 def search(client):

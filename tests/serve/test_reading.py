@@ -3,14 +3,14 @@
 from urllib.parse import quote
 
 import pytest
-from starlette.testclient import TestClient
+from folders import write_files
+from ready_services import ready_client
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.data.origins import Heading
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.reading import PartRequest, find_part, outline_of
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
-from tests.collection.files.mixed_files import write_files
+from tests.collection.files.mixed_files import MAIL
 
 SECTION = '## {name}\n\nThe {name} ran on the red mat.\n\n'
 NAMES = ('cat', 'dog', 'fish', 'bird')
@@ -78,6 +78,7 @@ def client(tiny_checkpoint, tmp_path):
         'run.py': 'def run():\n    return cat\n',
         'code.md': 'Run:\n\n```\nx = 1\n```\n',
         'Backup docs/100% wool.txt': 'The sheep ran.',
+        'tape.eml': MAIL,
     }
     docs = write_files(tmp_path / 'docs', files)
     with Collection.open(
@@ -90,9 +91,7 @@ def client(tiny_checkpoint, tmp_path):
         collection.sync(docs)
         collection.add([{'id': 'bare', 'text': '', 'lang': 'de'}])
     index = IndexSettings(path=str(tmp_path / 'mine'))
-    with TestClient(create_app(ServeSettings(indexes={'mine': index}))) as client:
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
+    with ready_client(ServeSettings(indexes={'mine': index})) as client:
         yield client
 
 
@@ -130,6 +129,19 @@ def test_the_outline_has_headings_and_the_best_passages(client):
         assert by_rank[1]['start'] == hit['passage']['shown'][0]
     assert client.get('/v1/mine/outline/pets.md').json()['passages'] == []
     assert client.get('/v1/mine/outline/run.py').json()['is_code'] is True
+
+
+def test_the_outline_of_a_mail_says_who_wrote_it_and_when(client):
+    """The reader of the page could not show it."""
+    fields = client.get('/v1/mine/outline/tape.eml?fields=from,to,date').json()['fields']
+    assert fields == {
+        'from': 'Ada <ada@example.org>',
+        'to': 'bob@example.org',
+        'date': '2024-01-01T10:00:00+00:00',
+    }
+    assert fields.items() <= client.get('/v1/mine/outline/tape.eml').json()['fields'].items()
+    assert fields.items() <= client.get('/v1/mine/doc/tape.eml').json()['doc'].items()
+    assert client.get('/v1/mine/outline/tape.eml?fields=').json()['fields'] == {}
 
 
 @pytest.mark.parametrize('named', ['Backup docs/100% wool.txt', 'Backup%20docs/100%25%20wool.txt'])

@@ -3,12 +3,11 @@
 import asyncio
 
 import pytest
-from starlette.testclient import TestClient
+from ready_services import ready_client
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
 
 QUERY = 'cat sat on the mat'
@@ -48,9 +47,7 @@ def test_feedback_within_a_filter(tiny_checkpoint, tmp_path):
     with Collection.open(folder, encoder=encoder, sparse='none') as collection:
         collection.sync(documents)
     settings = ServeSettings(indexes={'mine': IndexSettings(path=str(folder))}, rerankers=[])
-    with TestClient(create_app(settings)) as client:
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
+    with ready_client(settings) as client:
         asked = {'prf': 'average:depth=2', 'filter': 'even:1'}
         found = answered(client, 'mine', **asked)
     assert list(found) == list(ranked(folder, **asked))

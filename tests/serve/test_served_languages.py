@@ -3,28 +3,18 @@
 import json
 
 import pytest
-from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.lucene.indexer import LuceneWriter
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.indexes import index_type_of
-from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+from pyserini_repbert.serve.settings import IndexSettings
 
 GERMAN = {'a': 'Die alten Häuser stehen am Fluss.', 'b': 'Ein Garten mit Bäumen.'}
 
 
-def serve_index(settings):
-    client = TestClient(create_app(ServeSettings(indexes={'mine': settings}, rerankers=[])))
-    client.__enter__()
-    while client.get('/readyz').status_code == 503:
-        assert client.app.state.service.failure is None
-    return client
-
-
 @pytest.fixture
-def clients(tiny_checkpoint, tmp_path):
+def clients(tiny_checkpoint, tmp_path, serving_path):
     """A client of a German collection, and one of a foreign Lucene index, by their types."""
     small = {'encoder': str(tiny_checkpoint()), 'passage_tokens': 10, 'overlap': 3}
     with Collection.open(tmp_path / 'mine', language='de', **small) as collection:
@@ -33,13 +23,10 @@ def clients(tiny_checkpoint, tmp_path):
     lucene.mkdir()
     with LuceneWriter(lucene, language='de') as writer:
         writer.add([json.dumps({'id': docid, 'contents': text}) for docid, text in GERMAN.items()])
-    opened = {
-        'collection': serve_index(IndexSettings(path=str(tmp_path / 'mine'))),
-        'tf': serve_index(IndexSettings(path=str(lucene), language='de')),
+    return {
+        'collection': serving_path(tmp_path / 'mine', rerankers=[]),
+        'tf': serving_path(lucene, {'language': 'de'}, rerankers=[]),
     }
-    yield opened
-    for client in opened.values():
-        client.__exit__(None, None, None)
 
 
 @pytest.mark.jvm
@@ -78,12 +65,10 @@ def test_a_language_is_for_an_index_that_takes_it(tmp_path, bundle):
 
 
 @pytest.mark.jvm
-def test_an_encoder_beside_an_index_of_words_is_not_used(clients, tmp_path):
-    settings = IndexSettings(path=str(tmp_path / 'lucene'), language='de', encoder='minilm')
-    client = serve_index(settings)
-    try:
-        about = client.get('/v1/mine').json()
-        assert (about['index_type'], about['encoder']) == ('tf', None)
-        assert 'bm25' in about['systems']
-    finally:
-        client.__exit__(None, None, None)
+@pytest.mark.usefixtures('clients')
+def test_an_encoder_beside_an_index_of_words_is_not_used(tmp_path, serving_path):
+    settings = {'language': 'de', 'encoder': 'minilm'}
+    client = serving_path(tmp_path / 'lucene', settings, rerankers=[])
+    about = client.get('/v1/mine').json()
+    assert (about['index_type'], about['encoder']) == ('tf', None)
+    assert 'bm25' in about['systems']

@@ -1,14 +1,13 @@
 """A document in place of a question, over HTTP and MCP: the hits of the library, and refusals."""
 
 import asyncio
+from contextlib import ExitStack
 
 import pytest
-from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.search import DenseSearcher
-from pyserini_repbert.serve.app import create_app
-from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+from pyserini_repbert.serve.settings import ServeSettings
 
 LONG = ' '.join(f'{word} ran on the red mat.' for word in ('cat', 'dog', 'fish', 'bird') * 3)
 DOCUMENTS = [
@@ -21,27 +20,19 @@ DOCUMENTS = [
 
 
 @pytest.fixture
-def open_mine(tiny_checkpoint, tmp_path):
+def open_mine(tiny_checkpoint, tmp_path, serving_path):
     """open(sparse) -> a client of a service of a collection, and the collection."""
-    held = []
+    with ExitStack() as held:
 
-    def make(sparse='none'):
-        small = {'passage_tokens': 10, 'overlap': 3, 'sparse': sparse}
-        encoder = str(tiny_checkpoint('encoder'))
-        collection = Collection.open(tmp_path / 'mine', encoder=encoder, **small)
-        collection.sync(DOCUMENTS)
-        indexes = {'mine': IndexSettings(path=str(tmp_path / 'mine'))}
-        client = TestClient(create_app(ServeSettings(indexes=indexes, rerankers=[])))
-        client.__enter__()
-        held.append((client, collection))
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
-        return client, collection
+        def make(sparse='none'):
+            small = {'passage_tokens': 10, 'overlap': 3, 'sparse': sparse}
+            encoder = str(tiny_checkpoint('encoder'))
+            opened = Collection.open(tmp_path / 'mine', encoder=encoder, **small)
+            collection = held.enter_context(opened)
+            collection.sync(DOCUMENTS)
+            return serving_path(tmp_path / 'mine', rerankers=[]), collection
 
-    yield make
-    for client, collection in held:
-        client.__exit__(None, None, None)
-        collection.close()
+        yield make
 
 
 def answered(client, index, **parameters):

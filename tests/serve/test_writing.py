@@ -5,6 +5,7 @@ import shutil
 import threading
 
 import pytest
+from folders import write_files
 from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
@@ -95,9 +96,7 @@ def test_a_write_that_is_not_waited_for_has_a_job(client):
 
 
 def test_sync_follows_the_source_of_the_settings(tmp_path, tiny_checkpoint, serving):
-    corpus = tmp_path / 'notes'
-    corpus.mkdir()
-    (corpus / 'a.txt').write_text('the cat sat')
+    corpus = write_files(tmp_path / 'notes', {'a.txt': 'the cat sat'})
     encoder = str(tiny_checkpoint('encoder'))
     with Collection.open(tmp_path / 'mine', encoder=encoder, sparse='none') as collection:
         collection.sync(corpus)
@@ -308,9 +307,7 @@ def test_a_job_that_has_ended_keeps_no_documents(folder, in_this_process):
 
 
 def test_a_document_of_another_source_is_refused(folder, tmp_path, serving, in_this_process):
-    notes = tmp_path / 'notes'
-    notes.mkdir()
-    (notes / 'a.txt').write_text('the bird sat on the mat')
+    notes = write_files(tmp_path / 'notes', {'a.txt': 'the bird sat on the mat'})
     client = serving(folder, source=str(notes))
     assert client.post('/v1/mine/sync?wait=true', headers=WRITER).status_code == 200
     body = {'text': 'a mat'}

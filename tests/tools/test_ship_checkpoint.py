@@ -1,7 +1,9 @@
 import json
+import tomllib
 
 import pytest
 import yaml
+from folders import write_files
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import verify_checksums
@@ -19,31 +21,32 @@ def shipped(tmp_path, monkeypatch):
 @pytest.fixture
 def trained(tmp_path):
     """A folder as `train` leaves it, its recipe with a path."""
-    folder = tmp_path / 'out'
-    folder.mkdir()
     recipe = {
         'name': 'a-demo',
         'description': 'What it is.',
         'licence': 'Apache-2.0',
         'data': ['/far/data/x.tsv'],
     }
-    (folder / 'recipe.yaml').write_text(yaml.safe_dump(recipe))
-    (folder / 'README.md').write_text(
-        '# a-demo\n\n- data: topics /far/data/x.tsv, see https://example.org/x\n\n## Recipe\n'
-    )
-    (folder / 'adapter_config.json').write_text(json.dumps({'base_model_name_or_path': 'minilm'}))
     ranking = {'system': 'repbert', 'max_query_length': 20}
-    (folder / 'config.json').write_text(json.dumps({'hidden_size': 16, 'ranking': ranking}))
-    (folder / 'log.csv').write_text('step,loss\n')
-    (folder / 'adapter_model.safetensors').write_bytes(b'weights')
-    return folder
+    return write_files(
+        tmp_path / 'out',
+        {
+            'recipe.yaml': yaml.safe_dump(recipe),
+            'README.md': '# a-demo\n\n- data: topics /far/data/x.tsv, '
+            'see https://example.org/x\n\n## Recipe\n',
+            'adapter_config.json': json.dumps({'base_model_name_or_path': 'minilm'}),
+            'config.json': json.dumps({'hidden_size': 16, 'ranking': ranking}),
+            'log.csv': 'step,loss\n',
+            'adapter_model.safetensors': b'weights',
+        },
+    )
 
 
 def test_paths_are_replaced_and_the_entry_is_printed(main, trained, shipped, capsys):
     assert run(main, [str(trained), '--replace', '/far/data=${DATA}']) == 0
     assert yaml.safe_load((shipped / 'a-demo/recipe.yaml').read_text())['data'] == ['${DATA}/x.tsv']
     assert '/far' not in (shipped / 'a-demo/README.md').read_text()
-    entry = yaml.safe_load(capsys.readouterr().out)['a-demo']
+    entry = tomllib.loads(capsys.readouterr().out)['KIND']['a-demo']
     assert entry['ranking'] == {'system': 'repbert', 'max_query_length': 20}
     assert (entry['base'], entry['resource'], entry['dimension']) == (
         'minilm',

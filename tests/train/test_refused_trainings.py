@@ -1,7 +1,7 @@
 """What a training refuses: recipes, outputs that are not its own, losses that are not finite."""
 
 import pytest
-from folders import tree
+from folders import tree, write_files
 from trained_models import REPBERT, SYSTEMS
 
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
@@ -44,8 +44,7 @@ def test_only_what_a_training_wrote_is_overwritten(tiny_recipe, tmp_path):
     recipe = tiny_recipe('repbert', ranking=REPBERT, training={'steps': 1})
     out = tmp_path / 'out'
     (tmp_path / 'mine').mkdir()
-    (tmp_path / 'mine/thesis.txt').write_text('precious')
-    (tmp_path / 'file').write_text('precious')
+    write_files(tmp_path, {'mine/thesis.txt': 'precious', 'file': 'precious'})
     for name in ('mine', 'file'):
         with pytest.raises(InputError, match='is not a trained checkpoint'):
             train(recipe, tmp_path / name, device='cpu', overwrite=True)

@@ -4,9 +4,12 @@ import time
 from urllib.parse import quote_plus
 
 import pytest
+from folders import write_files
 from long_texts import QUESTION, SHORT, long_page
 from test_accessibility import violations
 from web_service import command, run_service
+
+from tests.collection.files.mixed_files import MAIL
 
 pytestmark = [pytest.mark.slow, pytest.mark.jvm]
 
@@ -26,6 +29,7 @@ def library(tiny_checkpoint, tmp_path):
     docs.mkdir()
     (docs / LONG).write_text(long_page(5_000_000), encoding='utf-8')
     (docs / 'keys.md').write_text(SHORT, encoding='utf-8')
+    (docs / 'tape.eml').write_text(MAIL, encoding='utf-8')
     made = ('--corpus', 'docs', '--encoder', 'encoder', '--passage-tokens', '400')
     command('index', 'sync', '--index', 'mine', *made, folder=tmp_path)
     with run_service(tmp_path, '--index', 'mine') as address:
@@ -72,6 +76,16 @@ def test_a_document_of_5_mb_opens_at_its_passage(opened, library):
     page.get_by_role('link', name='All hits').click()
     page.wait_for_selector('.hit')
     check_both_directions(own)
+    check_a_mail_has_sender_and_date(own)
+
+
+def check_a_mail_has_sender_and_date(own):
+    """A document without sender and date has no such line."""
+    page = own.open('?doc=tape.eml', '.reading .head-fields')
+    lines = page.locator('.head-fields').inner_text().replace('\n', ' ')
+    assert lines.startswith('From Ada <ada@example.org> To bob@example.org Date Jan 1, 2024')
+    page = own.open('?doc=keys.md', '.reading')
+    assert page.locator('.head-fields').count() == 0
 
 
 def check_both_directions(own):
@@ -407,10 +421,7 @@ SECTIONED = '# Shed\n\n' + ''.join(
 @pytest.fixture
 def shed(opened, tmp_path):
     """The reader's page of a document of three long sections, and a short one."""
-    docs = tmp_path / 'docs'
-    docs.mkdir()
-    (docs / 'shed.md').write_text(SECTIONED, encoding='utf-8')
-    (docs / 'keys.md').write_text(SHORT, encoding='utf-8')
+    write_files(tmp_path / 'docs', {'shed.md': SECTIONED, 'keys.md': SHORT, 'tape.eml': MAIL})
     made = ('--corpus', 'docs', '--encoder', 'repbert-demo')
     command('index', 'sync', '--index', 'mine', *made, folder=tmp_path)
     with run_service(tmp_path, '--index', 'mine') as address:
@@ -472,7 +483,7 @@ TITLES = """async () => {
   });
   const candidates = [
     hit('November', 'diary/2023.md', 'a'), hit('Recipes', 'x/one.md', 'b'),
-    hit('Recipes', 'y/two.md', 'c'), hit('Recipes', 'copy/two.md', 'c'),
+    { ...hit('Recipes', 'y/two.md', 'c'), also_in: ['copy/two.md'] },
     hit('Market day', 'm.md', 'd'), hit('Cats', 'cats.md', 'e'),
     { ...hit('', 't.csv', 'code: LI\\nname: Liechtenstein\\nDial: 423'), docid: 't.csv#2' },
   ];
@@ -482,6 +493,30 @@ TITLES = """async () => {
   const text = (own, selector) => own.querySelector(selector).textContent;
   return [...place.querySelectorAll('.hit')].map((own) => [text(own, 'h2'), text(own, '.crumbs')]);
 }"""
+
+
+TERMS = """async () => {
+  const { termsIn } = await import('/js/filters.js');
+  const about = { fields: { type: ['text'], from: ['text'], modified: ['date'], time: ['text'] } };
+  const texts = ['seed type:mail from:"Ada B" order', 'modified:[2020 TO *] beds', 'type:mail x',
+    'Re: type: unknown', 'std::vector', 'type::mail', 'time 10:30', 'https://type:80/x',
+    'constructor:x', 'author:ada', 'subtype:mail', 'type:', 'a "type:mail"'];
+  return texts.map((text) => termsIn(text, text.endsWith(' x') ? 'type:mail' : '', about));
+}"""
+
+
+def test_what_is_written_as_a_filter_is_offered_as_one(mine):
+    """It was searched as words without a line about it."""
+    page = mine.open('?q=keep+slugs+off+type:guide', '.filter-hint')
+    assert 'type:guide was searched as words' in page.locator('.filter-hint').inner_text()
+    page.get_by_role('button', name='Use it as a filter').click()
+    page.wait_for_selector('.filter-chips')
+    assert 'q=keep+slugs+off&filter=type%3Aguide' in page.url
+    assert page.locator('.filter-hint').count() == 0
+    asks, ranges, *others = page.evaluate(TERMS)
+    assert (asks, ranges) == (['type:mail', 'from:"Ada B"'], ['modified:[2020 TO *]'])
+    # Times, addresses and program code stay words, and so does what is a filter already.
+    assert others == [[]] * 11
 
 
 def test_titles_that_say_nothing_have_their_file_and_copies_are_one_hit(mine):

@@ -15,13 +15,8 @@ from pyserini_repbert.collection.model_options import model_options
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.command import EXIT_UNREAD
 from pyserini_repbert.commands.console import printable
-from pyserini_repbert.commands.flags import (
-    FUSION_SETTINGS,
-    add_flags,
-    check_outside,
-    record_output,
-)
-from pyserini_repbert.commands.outputs import check_outside_indexes
+from pyserini_repbert.commands.flags import FUSION_SETTINGS, add_flags, check_outside, record_output
+from pyserini_repbert.commands.outputs import OutputPath, check_outside_indexes
 from pyserini_repbert.commands.terminal import say_encodings, say_unread, skipped_text
 from pyserini_repbert.extension import add_flags_of, loaded, parts_of
 from pyserini_repbert.files import human_size
@@ -101,7 +96,7 @@ def add_delete_flags(parser: argparse.ArgumentParser) -> None:
 def add_copy_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags of `index copy`."""
     add_index_flag(parser)
-    parser.add_argument('--output', required=True, help='the folder to write')
+    parser.add_argument('--output', required=True, type=OutputPath, help='the folder to write')
 
 
 def add_settings_flags(parser: argparse.ArgumentParser) -> None:
@@ -363,15 +358,17 @@ def _selection(options: argparse.Namespace) -> FileSelection:
 
 
 def _files_text(state: SourceStatus) -> str:
-    """' (12 files, 983 rows)' for a source with rows of tables; '' for others."""
-    if not state.rows:
+    """' (12 files, 983 rows)' for a source whose files are not its documents; '' for others."""
+    if state.files in (0, state.documents):
         return ''
-    return f' ({command.count_text(state.files, "file")}, {command.count_text(state.rows, "row")})'
+    files = command.count_text(state.files, 'file')
+    rows = f', {command.count_text(state.rows, "row")}' if state.rows else ''
+    return f' ({files}{rows})'
 
 
 def _rows_text(changes: Changes) -> str:
-    """How many of the added documents are rows of tables, where they are most of many."""
-    if changes.added_rows < max(_MANY_ROWS, changes.added / 2):
+    """How many of the added documents are rows of tables; '' if there are few."""
+    if changes.added_rows < _MANY_ROWS:
         return ''
     return f'; {changes.added_rows} of the added documents are rows of tables'
 

@@ -15,7 +15,7 @@ _logger = logging.getLogger(__name__)
 
 # A sync that encodes for so many seconds may take minutes.
 _LONG = 20.0
-# Bfloat16 is tried where a sync will go on for so many seconds, for this share of them.
+# Bfloat16 is tried if a sync will take at least so many more seconds, for this share of them.
 _REST = 60.0
 _SHARE = 0.01
 _LEAST_SPEED = 1.5
@@ -63,7 +63,7 @@ class EncodingRate:
                     self._offer(source, inputs, rate)
 
     def _rest(self, seconds: float) -> float | None:
-        """How many seconds the sync will go on, after so many; None: nobody can know yet."""
+        """How many more seconds the sync will take, after so many; None: nobody can know yet."""
         if self._bar.total is None:
             return float('inf')
         if not self._bar.n:

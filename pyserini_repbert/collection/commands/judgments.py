@@ -12,7 +12,7 @@ from pyserini_repbert.collection.commands.model_grades import (
     print_model_agreements,
     refuse_model_grades,
 )
-from pyserini_repbert.commands import command
+from pyserini_repbert.commands import command, outputs
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags, record_output
 from pyserini_repbert.errors import InputError
@@ -48,9 +48,24 @@ def add_judgments_flags(parser: argparse.ArgumentParser) -> None:
         help="a file of questions to judge in the page, one on each line; or a service's log of "
         'searches',
     )
-    add('--export-topics', metavar='FILE', help='write the judged questions: qid<TAB>text')
-    add('--export-qrels', metavar='FILE', help='write one grade of each judged document')
-    add('--export', metavar='FILE', help='write each judgment, as a line of JSON')
+    add(
+        '--export-topics',
+        type=outputs.OutputPath,
+        metavar='FILE',
+        help='write the judged questions: qid<TAB>text',
+    )
+    add(
+        '--export-qrels',
+        type=outputs.OutputPath,
+        metavar='FILE',
+        help='write one grade of each judged document',
+    )
+    add(
+        '--export',
+        type=outputs.OutputPath,
+        metavar='FILE',
+        help='write each judgment, as a line of JSON',
+    )
     add(
         '--only-random',
         action='store_true',
@@ -154,7 +169,7 @@ def _import_files(options: argparse.Namespace, store: JudgmentStore) -> None:
 
 
 def _order_questions(folder: Path, device: str) -> None:
-    """Put the questions that nobody has judged in order, and print the first ones."""
+    """Order the questions that nobody has judged, and print the first ones."""
     from pyserini_repbert.collection.judging.next_questions import order_questions
 
     ordered = order_questions(folder, device)
@@ -169,7 +184,7 @@ def _order_questions(folder: Path, device: str) -> None:
 def _write_exports(
     options: argparse.Namespace, store: JudgmentStore, exports: Mapping[str, JudgmentFormat]
 ) -> None:
-    """Write each file with what it gets, and a model's grades too where they are asked for."""
+    """Write each file with its content, and a model's grades too if they are asked for."""
     from pyserini_repbert.collection.judging.judgment_exports import exported
     from pyserini_repbert.collection.judging.model_grades import JudgmentsWithModel
 

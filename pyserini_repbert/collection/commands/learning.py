@@ -140,7 +140,7 @@ def _learn(options: argparse.Namespace) -> None:
 
 
 def say_losses(folder: Path) -> None:
-    """Say what the collection had, and its search as it is set now has not."""
+    """Say what the collection had that its present search lacks."""
     for part in loaded('in_collections'):
         for line in part.describe_loss(folder):
             print(printable(line))

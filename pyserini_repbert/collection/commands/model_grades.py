@@ -1,4 +1,5 @@
-"""Grades of language models in commands: the flag that takes them, and what is printed of them."""
+"""Grades of language models in commands: the flag that uses them, and what is printed about
+them."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ def _confusion_table(agreement: ModelAgreement) -> Iterator[str]:
 
 
 def refuse_model_grades(qrels: str) -> None:
-    """Raises InputError for judgments with a model's grades, which are to become a person's."""
+    """Raises InputError for judgments with a model's grades, because they would become a
+    person's."""
     judge = model_judge_of(qrels)
     if judge is not None:
         raise InputError(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class WritePart(CommandPart):
-    """What an extension does in a command that writes; its flags stand among the command's."""
+    """What an extension adds to a command that writes. Its flags become the command's."""
 
     def begin(self, options: argparse.Namespace) -> Callable[[Changes], int] | None:
         """What follows the write, begun before it; None if nothing is asked of it.
@@ -38,7 +38,7 @@ class JudgmentsPart(CommandPart, ABC):
 
     @abstractmethod
     def grade(self, options: argparse.Namespace, folder: Path) -> None:
-        """Let it judge, and print what it did; `--judge` names it.
+        """Let it judge, and print the results; `--judge` names it.
 
         Parameters
         ----------

@@ -65,7 +65,7 @@ def say_unknown(
 
 
 def _search_vectors_again(index: str, settings: CollectionSettings) -> None:
-    """End the search by words alone, where a sync has set it, and say so."""
+    """End the search by words only, if a sync has set it, and say so."""
     if not has_judgments(Path(index)):
         return
     from pyserini_repbert.collection.judging.own_settings import forget_choice_of_sync
@@ -86,7 +86,7 @@ def _can_be_set(index: str, settings: CollectionSettings) -> bool:
 
 
 def say_words_alone(index: str) -> None:
-    """Say on stderr that a collection is still searched by words alone, if it was set so."""
+    """Say on stderr that a collection is still searched only by words, if it was set so."""
     if not has_judgments(Path(index)):
         return
     from pyserini_repbert.collection.judging.own_settings import own_settings

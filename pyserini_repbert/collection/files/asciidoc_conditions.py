@@ -38,28 +38,25 @@ def shown_lines(lines: Sequence[str]) -> list[str]:
     """As many lines as are given. Lines of branches that a page does not show are empty."""
     attributes = dict(_OF_PAGES)
     shown: list[str] = []
-    # Whether each of the branches within which a line stands is shown.
+    # For each of the branches around a line, whether it is shown.
     branches: list[bool] = []
     for line in lines:
+        words = line
+        is_shown = all(branches)
         directive = _DIRECTIVE.fullmatch(line) if '::' in line else None
         if directive is None:
-            is_shown = all(branches)
-            shown.append(line if is_shown else '')
             if is_shown and line.startswith(':'):
                 _set_attribute(attributes, line)
-            continue
-        kind = directive[1]
-        if kind == 'endif':
-            shown.append('')
-            if branches:
-                branches.pop()
-            continue
-        is_true = _is_true(directive, attributes)
-        if kind != 'ifeval' and directive[3]:
-            shown.append(directive[3] if is_true and all(branches) else '')
+        elif directive[1] == 'endif':
+            words = ''
+            del branches[-1:]
+        elif directive[1] != 'ifeval' and directive[3]:
+            # The line that depends on the condition stands in the directive.
+            words = directive[3] if _is_true(directive, attributes) else ''
         else:
-            shown.append('')
-            branches.append(is_true)
+            words = ''
+            branches.append(_is_true(directive, attributes))
+        shown.append(words if is_shown else '')
     return shown
 
 

@@ -42,7 +42,7 @@ CHARACTERS = {
 }
 _ATTRIBUTE = re.compile(r'\\?\{([\w-]{1,80})\}')
 _CONTENT = r'(?:[^\]\\]|\\.){0,2000}'
-# Its alternatives stand in the order in which Asciidoctor reads them: what is literal first.
+# Its alternatives have the order in which Asciidoctor reads them: literal text first.
 _MARK = re.compile(
     r'\+\+\+(?P<passed>[^\n]{1,500}?)\+\+\+'
     r'|(?P<name>\b(?:link|xref|mailto|image|icon|footnote|footnoteref|kbd|btn|menu|pass|stem|'
@@ -116,7 +116,7 @@ def plain_asciidoc(text: str) -> str:
         plain = _words_of_mark(match)
         return plain + '\n' * (match[0].count('\n') - plain.count('\n'))
 
-    # What is written in monospace may hold marks of its own, but no links.
+    # Monospaced text may contain other marks, but no links.
     return _without_quotes(_MARK.sub(words, text)).replace(_APOSTROPHE, '’')
 
 
@@ -175,7 +175,7 @@ def alternative_of(content: str) -> str:
 
 
 def _label(content: str) -> str:
-    """The words of a link, without what says where it opens."""
+    """The words of a link, without the attribute that says where it opens."""
     return _WINDOW.sub('', content).strip().strip('"')
 
 

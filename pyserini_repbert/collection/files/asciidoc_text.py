@@ -40,7 +40,7 @@ _ESCAPED_BAR = '\\|'
 # Stands for it while a line is cut at bars.
 _NO_BAR = '\ue000'
 _STYLE = re.compile(r'\[(?:[\w.#%{,"\'][^\[\]]*)?\]|\[\[[^\[\]]*\]\]')
-# Styles that stand first: of code, of formulas; and who said what a block quotes.
+# Styles that come first: of code, of formulas; and the source of a quotation.
 _CODE_STYLE = re.compile(r'\[(?:source|listing)\b|\[,[ ]*\w')
 _FORMULA_STYLE = re.compile(r'\[(?:stem|latexmath|asciimath)\b')
 _QUOTED_FROM = re.compile(r'\[(?:quote|verse)\b[^,]*,(.*)\]')
@@ -91,7 +91,7 @@ class _Reader(LineReader):
         super().__init__(lines)
         self._attributes = dict(CHARACTERS)
         self._ids = AsciidocIds()
-        # Of the next block: the anchor and the style that stand above it.
+        # The anchor and the style above the next block.
         self._anchor = ''
         self._style = ''
         # The row behind the lines that belong to the document's title.
@@ -131,7 +131,7 @@ class _Reader(LineReader):
         value = with_attributes(' '.join(parts), self._attributes)
         self._attributes[match[1].lower()] = value
         if len(value) > MOST_VALUE:
-            # It may come often, so it is read where it is defined.
+            # It may occur often, so it is parsed once, where it is defined.
             self.add_words([value], row)
         return end
 
@@ -268,7 +268,7 @@ class _Reader(LineReader):
             return self.add_code(row, end)
         self._anchor = ''
         if row == 0 or self.lines[row - 1].strip() != '+':
-            # What is attached to an item does not end its list.
+            # A block attached to an item does not end its list.
             self._counts.clear()
         term = _TERM.fullmatch(lines[0].strip())
         if term is not None:
@@ -315,12 +315,12 @@ def _is_code(fence: str, style: str) -> bool:
     """Whether a block is code: by the signs around it, or by the style above it."""
     if fence.startswith(_CODE_SIGNS) or _CODE_STYLE.search(style):
         return True
-    # A formula is passed on as it is written.
+    # A formula is passed on unchanged.
     return fence.startswith(_PASSED_SIGNS) and bool(_FORMULA_STYLE.search(style))
 
 
 def _begins_other(line: str) -> bool:
-    """Whether a line ends the paragraph above it: it is empty, or begins something else."""
+    """Whether a line ends the paragraph above it: it is empty, or begins another block."""
     bare = line.strip()
     if bare in ('', '+') or line.startswith('//') or bare.startswith(_CODE_FENCE):
         return True
@@ -330,7 +330,7 @@ def _begins_other(line: str) -> bool:
 
 
 def _continue_cell(cells: list[_Cell], words: str, row: int) -> None:
-    """Add words to the last cell, or a cell of these words if there is none."""
+    """Add words to the last cell, or as a new cell if there is none."""
     if cells:
         cells[-1].lines.append(words)
     else:
@@ -353,14 +353,14 @@ def _rows_of(cells: Iterable[_Cell], n_columns: int) -> list[tuple[int, list[str
 
 
 def _cells_of(line: str, sign: str, row: int, is_csv: bool) -> tuple[str, list[_Cell]]:
-    """What stands in front of a line's first cell, and its cells.
+    """The text in front of a line's first cell, and its cells.
 
     Parameters
     ----------
     line : of a table
     sign : that parts cells
     row : of the line in the file
-    is_csv : whether a cell may stand between quotation marks
+    is_csv : whether a cell may be in quotation marks
     """
     if is_csv or sign == _COLON:
         return '', [_Cell(row, 1, [part]) for part in _parted(line, sign, is_csv)]
@@ -376,7 +376,7 @@ def _cells_of(line: str, sign: str, row: int, is_csv: bool) -> tuple[str, list[_
 
 
 def _parted(line: str, sign: str, is_csv: bool) -> list[str]:
-    """The cells of a line; what stands between quotation marks of CSV parts none."""
+    """The cells of a line; separators within quotation marks of CSV do not count."""
     if not line.strip():
         return []
     if is_csv:

@@ -1,7 +1,7 @@
-"""PDF, Office files and markups, converted in other processes ahead of the file that is asked for.
+"""PDF, Office files and markups, converted in other processes before they are asked for.
 
-So the next files are converted while a caller encodes the ones before. They are given in the order
-in which they are asked for, as if each were read then.
+So the next files are converted while a caller encodes the ones before. They are returned in the
+order in which they are asked for, as if each were read then.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -23,7 +23,7 @@ from pyserini_repbert.collection.files.pandoc_documents import PandocReader
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_records import FileContent, look_at
 
-CONVERTED = ('office', 'pandoc')  # the kinds of planned files that are converted
+CONVERTED = ('office', 'workbook', 'pandoc')  # the kinds of planned files that are converted
 # Characters of documents that nobody has asked for yet: encoding 1,024 passages takes a million.
 _MOST_HELD = 8_000_000
 _MOST_PROCESSES = 8  # one that reads Office files takes 190 MB
@@ -36,7 +36,7 @@ _CLOSING_SECONDS = 0.1
 
 @dataclass
 class _Conversion:
-    """A file that is to be converted, or was.
+    """A file, before or after its conversion.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class FileConverter:
         yield from conversion.documents
 
     def _planned(self, file: FileToRead) -> _Conversion:
-        own = FileToRead(file.path, file.docid, file.fields, file.is_alone)
+        own = replace(file, encodings={})
         return _Conversion(self._kinds[file.path], own)
 
     def _converted(self, file: FileToRead) -> _Conversion:
@@ -147,7 +147,7 @@ class FileConverter:
         return conversion
 
     def _note_wait(self, seconds: float) -> None:
-        """Start another process, if the caller would wait long without it."""
+        """Start another process if the caller would otherwise wait long."""
         self._waits.append(seconds)
         expected = sum(self._waits) / len(self._waits) * len(self._waiting)
         if expected > _LONG_WAIT and len(self._threads) < self._most_processes:
@@ -155,7 +155,7 @@ class FileConverter:
             self._start_thread()
 
     def _start_thread(self) -> None:
-        # A daemon, for a file of which the process does not end.
+        # A daemon, because the process may never finish a file.
         is_first = not self._threads
         thread = threading.Thread(
             target=self._work, args=(is_first,), name='convert-files', daemon=True
@@ -164,7 +164,9 @@ class FileConverter:
         thread.start()
 
     def _work(self, is_first: bool) -> None:
-        """Convert files until none is left; the first thread waits for one that is asked for again.
+        """Convert files until none is left.
+
+        The first thread also waits for files that are asked for again.
 
         So one process stays while a caller reads the files that are not converted.
         """
@@ -172,7 +174,7 @@ class FileConverter:
             with self._changed:
                 self._readers += [office, pandoc]
             while conversion := self._next(is_first):
-                reader = office if conversion.kind == 'office' else pandoc
+                reader = pandoc if conversion.kind == 'pandoc' else office
                 self._convert(conversion, reader)
 
     def _next(self, waits: bool) -> _Conversion | None:
@@ -192,7 +194,7 @@ class FileConverter:
         file = conversion.file
         try:
             if self._looks:
-                # Where the file cannot be read, its reader says what is wrong.
+                # If the file cannot be read, its reader says what is wrong.
                 with contextlib.suppress(OSError):
                     conversion.content = look_at(file.path)
             conversion.documents = list(reader.documents(file))

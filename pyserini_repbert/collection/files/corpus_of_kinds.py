@@ -50,7 +50,7 @@ _PROSE = (*MARKDOWN, *PLAIN_TEXT)
 _SHOWN = '.md, .txt, .html, .htm, .jsonl, .json, .csv, .tsv, .eml, …'
 
 
-# Formats of which a folder may have such files alone.
+# Formats whose files may make up a whole folder.
 _ONE_KIND = frozenset(('jsonl', 'tsv', 'cedr', 'trec', 'text'))
 
 
@@ -141,7 +141,10 @@ def _corpus_of_kinds(asked: CorpusRequest, text_kind: str) -> Corpus:
 
 
 def _corpus_of_plan(asked: CorpusRequest, plan: Plan) -> Corpus:
-    """A corpus of planned files; files of one format that has a corpus of its own are that."""
+    """A corpus of planned files.
+
+    If all have the same format and this has its own corpus, that corpus.
+    """
     kinds = {file.kind for file in plan.files}
     if len(kinds) == 1 and kinds <= _ONE_KIND:
         (kind,) = kinds

@@ -41,11 +41,11 @@ class FileKind(ABC):
 
     @abstractmethod
     def passages(self, file: FileToRead) -> Iterator[LocatedPassage]:
-        """The passages of a file, each with where it is."""
+        """The passages of a file, each with its location."""
 
     @abstractmethod
     def documents(self, file: FileToRead) -> Iterator[LocatedDocument]:
-        """The documents of a file, each with where it is."""
+        """The documents of a file, each with its location."""
 
     def content_of(self, file: FileToRead) -> FileContent | None:
         """The content of a file before `documents` reads it; None for one that changes meanwhile.
@@ -169,7 +169,10 @@ class DocumentsKind(FileKind):
 
 
 def _fitting(document: Document) -> Document:
-    """A document whose title and fields are within the limits; the text gets what is cut."""
+    """A document whose title and fields are within the limits.
+
+    What is cut from them goes to the text.
+    """
     text = _without_surrogates(document.text)
     title = _without_surrogates(document.title)
     if len(title) > MAX_TITLE_CHARACTERS:
@@ -183,12 +186,12 @@ def _fitting(document: Document) -> Document:
 
 
 def _without_surrogates(text: str) -> str:
-    """A text whose halves of surrogate pairs, which are not characters, are question marks."""
+    """Text in which halves of surrogate pairs, which are not characters, become question marks."""
     return text.encode('utf-8', 'replace').decode()
 
 
 class ConvertedKind(DocumentsKind):
-    """Files that other processes convert, maybe before they are asked for."""
+    """Files that other processes convert, possibly before they are asked for."""
 
     def __init__(self, converter: FileConverter) -> None:
         super().__init__(converter.documents)
@@ -213,7 +216,7 @@ class OwnKind(DocumentsKind):
             except UnreadableFile:
                 raise
             except Exception as error:
-                # Whatever a user's code raises concerns this file alone.
+                # An error in a user's code concerns only this file.
                 reason = f'its reader raised {type(error).__name__}: {error}'
                 raise UnreadableFile(reason) from error
 

@@ -20,7 +20,7 @@ class FileToRead:
 
     Attributes
     ----------
-    path : where it is
+    path : of the file
     docid : of the file: its path in the corpus
     fields : the columns of a table, or keys of a record, that are its text; empty: the usual ones
     is_alone : whether the file is the whole corpus
@@ -36,7 +36,7 @@ class FileToRead:
     title_column: str = ''
 
     def note_encoding(self, encoding: str) -> None:
-        """Note in which encoding the file is; '' for Unicode, which is what is expected."""
+        """Note in which encoding the file is; '' for Unicode, the expected encoding."""
         if encoding:
             self.encodings[self.path] = encoding
         else:
@@ -75,7 +75,7 @@ def read_bytes(path: Path) -> bytes:
 def read_text(file: FileToRead) -> str:
     """The text of a file, whose line ends are LF; its encoding is noted if it had to be detected.
 
-    Raises UnreadableFile for what is not text, and for a file that is too large.
+    Raises UnreadableFile for a file that is not text, or is too large.
     """
     decoded = decode_text(read_bytes(file.path))
     file.note_encoding(decoded.encoding)

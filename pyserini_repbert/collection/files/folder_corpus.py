@@ -23,7 +23,7 @@ from pyserini_repbert.errors import InputError
 # What a file raises that cannot be read: somebody may have removed it meanwhile.
 _FILE_ERRORS = (UnreadableFile, InputError, OSError)
 # Kinds whose rows may get their titles from a column.
-_TABLES = frozenset(('table', 'parquet'))
+_TABLES = frozenset(('table', 'parquet', 'workbook'))
 _MOST_HELD = 16_000_000  # characters of the documents of a file
 _Item = TypeVar('_Item', Passage, Document)
 _Read = Callable[[FileKind, FileToRead], Iterator[tuple[str, _Item | BadPassage]]]
@@ -40,7 +40,7 @@ class FolderCorpus(Corpus):
     fields : text fields of records; empty: the usual ones
     title_column : of tables, that is the title of their rows; '': as the tables say
     is_alone : whether the corpus is one file: then one that cannot be read is an InputError
-    bad_files : what is done with a file that cannot be read as a whole
+    bad_files : what to do with a file of which a part cannot be read
     """
 
     def __init__(
@@ -94,8 +94,9 @@ class FolderCorpus(Corpus):
     ) -> Iterator[tuple[str, Document | BadPassage]]:
         """The documents of a file, each with the file's path in the corpus.
 
-        The document of a whole file has the day with which the file's name begins, unless it has a
-        date of its own. It has the year of the path in its title, and so has each row of a table.
+        The document of a whole file gets the day with which the file's name begins, unless it
+        already has a date. It gets the year of the path in its title, and so does each row of a
+        table.
         """
         path = name_in_corpus(self.name, file.path)
         day = day_of_name(file.path.name)
@@ -148,7 +149,10 @@ class FolderCorpus(Corpus):
     def _documents_of_whole_file(
         self, kind: FileKind, file: FileToRead, way: str, seen: SeenDocids
     ) -> Iterator[Document]:
-        """The documents of a file; what it holds is remembered, or why it cannot be read."""
+        """The documents of a file.
+
+        Their content is remembered, or the reason why it cannot be read.
+        """
         content = self._content_of(kind, file, way)
         n_documents = 0
         n_skipped = self.skipped
@@ -204,7 +208,7 @@ class FolderCorpus(Corpus):
     def _documents_of_file(
         self, kind: FileKind, file: FileToRead, seen: SeenDocids
     ) -> Iterator[Document]:
-        """The documents of a file, of which none comes before all have been read.
+        """The documents of a file. None is returned before all have been read.
 
         A file with much text is read twice, so that memory does not grow with it. Raises
         UnreadableFile for one with something that cannot be used.
@@ -234,7 +238,7 @@ class FolderCorpus(Corpus):
         kind : how the file is read
         file : to read
         seen : the docids of files before this one; gets those of this one
-        left_out : gets the locations of what is skipped
+        left_out : gets the locations of skipped documents
 
         Raises UnreadableFile for the first that does not pass, unless it is skipped.
         """

@@ -30,8 +30,8 @@ class _Page(NamedTuple):
 
     Attributes
     ----------
-    docid : what it is called
-    place : where it lies, for messages
+    docid : of the page
+    place : its location, for messages
     file : its path in the corpus
     raw : the file
     """

@@ -13,7 +13,7 @@ from pyserini_repbert.collection.files.read_page import ReadPage, titled_text
 from pyserini_repbert.data.documents import TITLE_KEY, Document, plain_fields
 from pyserini_repbert.data.markup import one_line, parse_head
 
-# More digits than a float holds exactly, and zeros in front, make no number of a text.
+# Text with more digits than a float holds exactly, or with leading zeros, stays text.
 _NUMBER = re.compile(r'-?(?:0|[1-9]\d{0,14})(?:\.\d{1,14})?')
 _TRUTH_VALUES = {'true': True, 'false': False}
 # The one name whose content HTML defines as a list.
@@ -27,8 +27,8 @@ def document_of_html(docid: str, markup: str, main_content: bool = False) -> Doc
     heading in front of all other words. Such a heading, if it is the title, is left out of the
     text.
 
-    `<meta name=… content=…>` and `<meta property=… content=…>` become fields; a name that comes
-    again has a list, and keywords are one. Contents are texts, except for numbers, `true` and
+    `<meta name=… content=…>` and `<meta property=… content=…>` become fields. A name that occurs
+    again gets a list, and keywords are a list. Contents are texts, except for numbers, `true` and
     `false`.
 
     With `main_content`, navigation, headers and footers of the page are not text (`read_html`).
@@ -94,7 +94,7 @@ def _attribute(attributes: Mapping[str, str | None], name: str) -> str:
 
 
 def value_of_text(content: str) -> str | float | bool:
-    """The value that a text stands for."""
+    """The value that a text represents."""
     truth = _TRUTH_VALUES.get(content.lower())
     if truth is not None:
         return truth

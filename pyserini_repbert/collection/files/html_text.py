@@ -27,7 +27,7 @@ _HEADINGS = ('h1', 'h2', 'h3', 'h4', 'h5', 'h6')
 _LISTS = ('ul', 'ol', 'menu', 'dir')
 _CODE = ('pre', 'listing', 'xmp', 'plaintext')
 _CELLS = ('td', 'th')
-# A change of a text, or a formula, stands in its line, whatever Jsoup thinks.
+# A change of a text, or a formula, stays in its line, although Jsoup treats it as a block.
 _MARKED = BLOCKS - {'html', 'head', 'body', 'ins', 'del', 'math'}
 _SELECTED = ','.join(sorted(_MARKED))
 _TAG = re.compile(rf'<(?:{"|".join(sorted(_MARKED, key=len, reverse=True))})(?=[\s/>])', re.I)
@@ -55,14 +55,14 @@ _NOTE_SIGNS = 'a[role="doc-noteref"],a[epub\\:type="noteref"],a.footnote-ref,a.n
 _RAISED_LINK = 'sup a[href^="#"],a[href^="#"] sup'
 _SIGN = re.compile(r'[\[(]?(?:\d{1,4}|[a-zA-Z]|[ivx]{1,5}|note \d{1,3}|[*†‡§¶]{1,3})[\])]?')
 _SECTIONS = ('section', 'div', 'article', 'header')
-# What stands beside the main content of a page.
+# Elements beside the main content of a page.
 _BESIDES = (
     'nav,footer,aside,body > header,[role=navigation],[role=search],[role=contentinfo],'
     '[role=banner],[role=complementary]'
 )
 _MAIN = 'main,[role=main]'
 _ARTICLE = 'article'
-# Characters of which two that the page does not have begin and end marks.
+# Two of these characters that the page does not contain begin and end marks.
 _PRIVATE = (*range(0xE000, 0xF8FF), *range(0xF0000, 0xFFFFE))
 
 
@@ -90,7 +90,7 @@ class _Mark:
 
 @dataclass(frozen=True)
 class _Part:
-    """A mark, and the text behind it, before the next one."""
+    """A mark, and the text between it and the next one."""
 
     mark: _Mark
     text: str
@@ -128,7 +128,7 @@ def _main_content(tree: LexborHTMLParser) -> LexborNode | None:
 
 
 def _with_lines(markup: str) -> str:
-    """A page whose tags of blocks say in which line they stand."""
+    """A page whose block tags state their lines."""
     position = 0
     line = 1
 
@@ -136,7 +136,7 @@ def _with_lines(markup: str) -> str:
         nonlocal position, line
         line += markup.count('\n', position, match.start())
         position = match.start()
-        # Without quotes, since the tag may stand within those of an attribute.
+        # Without quotes, because the tag may be inside a quoted attribute.
         return f'{match[0]} {_LINE}={line + _begins_below(markup, match)} '
 
     return _TAG.sub(with_line, markup)
@@ -197,7 +197,7 @@ def _parts_of(tree: LexborHTMLParser, root: LexborNode) -> list[_Part]:
 
 
 def _unused_characters(text: str) -> tuple[str, str]:
-    """Two characters that a text does not have. Raises UnreadableFile if it has them all."""
+    """Two characters that a text does not contain. Raises UnreadableFile if it has them all."""
     used = set(text)
     unused = list(islice((chr(code) for code in _PRIVATE if chr(code) not in used), 2))
     if len(unused) < 2:
@@ -269,7 +269,7 @@ class _Reader:
 
     Parameters
     ----------
-    page : gets what is read
+    page : gets the text
     parts : of the text
     """
 
@@ -281,9 +281,9 @@ class _Reader:
         self._line = 1
         # The line that has been read up to.
         self._line_read = 1
-        # What stands in front of the next block: the sign of an item.
+        # The text in front of the next block: the sign of an item.
         self._sign = ''
-        # Of each list within which a block stands, the number of its next item.
+        # For each list around a block, the number of its next item.
         self._lists: list[int] = []
         # Whether the next block is the first of a list within no other.
         self._begins_list = False
@@ -328,7 +328,7 @@ class _Reader:
         self._line_read += text.count('\n')
 
     def _go_on_with_heading(self, mark: _Mark) -> None:
-        """Add a heading where it ends; what is in it separates words."""
+        """Add a heading at its end; elements inside it separate words."""
         heading = self._heading
         if heading is None or not mark.is_end or mark.tag != heading.tag:
             self._words.append(' ')
@@ -342,7 +342,7 @@ class _Reader:
             self._page.add_heading(int(heading.tag[1]), title, heading.anchor, self._line)
 
     def _enter(self, mark: _Mark) -> None:
-        """Note where the next block stands."""
+        """Note the line of the next block."""
         if mark.tag == 'br':
             self._is_tight = True
         elif mark.tag in _LISTS:
@@ -448,7 +448,7 @@ class _Reader:
             else:
                 cells[-1] += f' {part.text}'
         if not cells[0].strip():
-            # What stands in front of the first cell.
+            # The text in front of the first cell.
             cells.pop(0)
         self._page.add_row(map(one_line, cells), self._line, is_tight=self._is_behind_row)
         self._is_behind_row = True

@@ -14,17 +14,17 @@ Take = Callable[[int], int | None]
 
 
 def indent_of(line: str) -> int:
-    """How many spaces stand in front of a line's words."""
+    """How many spaces are in front of a line's words."""
     return len(line) - len(line.lstrip())
 
 
 class LineReader(ABC):
-    """Reads the lines of a file. A subclass says what lines may begin, and what marks stand for.
+    """Reads the lines of a file. A subclass says what lines may begin, and what marks mean.
 
     Attributes
     ----------
     lines : of the file; a mark that is read is replaced there, so that a row stays a row
-    page : gets what is read
+    page : gets the text
     takes : what lines may begin; the first that takes a row reads it
 
     Parameters
@@ -36,7 +36,7 @@ class LineReader(ABC):
         self.lines = list(lines)
         self.page = ReadPage()
         self.takes: Sequence[Take] = ()
-        # The columns of the lists' marks within which a line stands.
+        # The columns of the marks of the lists around a line.
         self._columns: list[int] = []
         self._is_behind_item = False
 
@@ -88,8 +88,9 @@ class LineReader(ABC):
         self._is_behind_item = False
 
     def add_code(self, start: int, end: int) -> int:
-        """Add rows as they are, except for the spaces that stand in front of all of them; returns
-        the row behind them.
+        """Add rows unchanged, except for the spaces in front of all of them.
+
+        Returns the row behind them.
         """
         code = textwrap.dedent('\n'.join(self.lines[start:end])).split('\n')
         self.page.add_block(code, start + 1, is_code=True)
@@ -137,7 +138,7 @@ class LineReader(ABC):
         self.page.add_heading(level, title, anchor, row + 1)
 
     def add_rows(self, rows: Sequence[tuple[int, Sequence[str]]]) -> None:
-        """Add a table: of each of its rows, where it begins, and its cells with marks."""
+        """Add a table: for each row, where it begins, and its cells with marks."""
         is_tight = False
         for row, cells in rows:
             self.page.add_row(map(self.plain, cells), row + 1, is_tight=is_tight)

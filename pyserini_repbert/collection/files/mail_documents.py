@@ -30,6 +30,7 @@ _ADDRESSES = ('from', 'to', 'cc')
 _ENVELOPE = b'From '
 _ESCAPED_ENVELOPE = re.compile(rb'>+From ')
 _HEADER = re.compile(rb'[!-9;-~]+[ \t]*:|>From ')
+_RTF = b'\nContent-Type: application/rtf'
 # The first line of a file of Apple Mail: how many bytes the message below has.
 _SIZE = re.compile(rb'[ \t]*(\d{1,10})[ \t]*\r?\n')
 
@@ -43,7 +44,8 @@ def mail_documents(file: FileToRead) -> Iterator[Document]:
 
 
 def _message_of_apple(raw: bytes) -> bytes:
-    """The message of a file of Apple Mail: its size stands above it, a property list below."""
+    """The message of a file of Apple Mail, which has the message's size above it and a property
+    list below."""
     size = _SIZE.match(raw)
     if size is None:
         raise UnreadableFile(
@@ -56,6 +58,10 @@ def document_of_mail(docid: str, raw: bytes) -> Document:
     """The document of a message. Raises UnreadableFile for one that has content, but no text."""
     mail = _read_mail(raw)
     if not mail.body and _has_content(raw):
+        if _RTF in raw:
+            raise without_text(
+                'its only text is RTF, which is not read: save the message as text or HTML'
+            )
         raise without_text('a message without text: its parts are attachments, or not text')
     return mail.document(docid)
 
@@ -67,7 +73,7 @@ def _has_content(raw: bytes) -> bool:
 
 
 def mailbox_documents(file: FileToRead) -> Iterator[Document]:
-    """The documents of a mailbox, each by its Message-ID, or by its number without one."""
+    """The documents of a mailbox, named by their Message-ID, or otherwise by their number."""
     given: set[str] = set()
     for number, raw in enumerate(_messages(file.path), 1):
         mail = _read_mail(raw)
@@ -82,8 +88,8 @@ def mailbox_documents(file: FileToRead) -> Iterator[Document]:
 def _messages(path: Path) -> Iterator[bytes]:
     """The messages of a mailbox.
 
-    Each begins with a line 'From ' behind an empty one, and a header below: a sentence may begin
-    with this word, too.
+    Each message begins with a line 'From ' between an empty line and a header. A sentence may also
+    begin with this word.
     """
     lines: list[bytes] = []
     size = 0
@@ -111,7 +117,7 @@ def _messages(path: Path) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class _Mail:
-    """What is read of a message.
+    """The parts of a message that are read.
 
     Attributes
     ----------

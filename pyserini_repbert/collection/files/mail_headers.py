@@ -34,8 +34,8 @@ _ENCODED_WORD = re.compile(r'=\?([\w.:-]{1,40})(?=(?:\*[\w-]{1,20})?\?[qb]\?)', 
 _UNKNOWN = 'unknown-8bit'
 # What programs name that do not know an encoding.
 _ASCII = ('', 'us-ascii', 'ascii')
-# Codecs that mail may name besides the web's. Some others of Python (punycode, idna) are not text
-# encodings, and take time that grows with the square of a text.
+# Codecs that mail may name besides the web's. Some of Python's others (punycode, idna) are not text
+# encodings, and take time that grows with the square of the text's length.
 _CODECS = re.compile(
     r'cp\d{3,4}|iso8859-\d{1,2}|iso2022_\w{2,5}|mac-?\w+|koi8-?\w|hp-roman8|ptcp154|kz1048|tis-620|'
     r'johab|shift_?jis\w*|euc_\w+|gb\w+|big5\w*|utf-(?:7|8|16|32)(?:-[bl]e)?'
@@ -77,7 +77,7 @@ class _BoundedMessage(EmailMessage):
 
 
 class _LenientPolicy(EmailPolicy):
-    """Headers as `email.policy.default` parses them; one that is too long stays as it is written.
+    """Headers as `email.policy.default` parses them; one that is too long is not parsed.
 
     Bytes beyond ASCII, which no header should have, are text as in a file. Encodings are those of
     the web, which are supersets of what their names say.
@@ -159,7 +159,10 @@ def codec_of_mail(label: str) -> str:
 
 
 def decode_part(raw: bytes, charset: str = '') -> str:
-    """The text of bytes in an encoding that a message names; as in a file where it does not fit."""
+    """The text of bytes in the encoding that a message names.
+
+    If it does not fit, bytes are decoded as in a file.
+    """
     codec = '' if charset.lower() in _ASCII else codec_of_mail(charset)
     if codec:
         try:

@@ -16,8 +16,8 @@ class Person:
 
     Attributes
     ----------
-    name : '' for an address alone
-    address : '' for a name alone
+    name : '' if there is only an address
+    address : '' if there is only a name
     """
 
     name: str
@@ -34,7 +34,7 @@ class Person:
 
 
 def people_of(message: EmailMessage, name: str) -> list[Person]:
-    """The people in a header, such as 'to', each once; none without it."""
+    """The people in a header, such as 'to', each once; none if it is missing."""
     addresses = getattr(message.get(name), 'addresses', None)
     if addresses is None:
         # A long one, which is not parsed.

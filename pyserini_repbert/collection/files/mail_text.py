@@ -1,7 +1,8 @@
 """The text of a message: of all parts that are not attachments, in their order.
 
-Of alternatives, it is the plain one, or the HTML without markup. `EmailMessage.get_body` takes one
-part alone: of a page with the footer of a list behind it, the footer.
+If a message has alternatives, its text is the plain one, or the HTML without markup.
+`EmailMessage.get_body` takes a single part: if a mailing list added a footer to a page, only the
+footer.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _MORE_WORDS = 5
 
 
 def read_body(message: EmailMessage) -> str:
-    """The text of a message. A text that is the only content is not an attachment."""
+    """The text of a message. Text that is the only content is not an attachment."""
     text = _join(_texts(message, with_attachments=False))
     return text or _join(_texts(message, with_attachments=True))
 
@@ -44,7 +45,7 @@ def _join(texts: Iterator[str]) -> str:
 
 
 def _texts(message: EmailMessage, with_attachments: bool) -> Iterator[str]:
-    """The texts of the parts; with attachments, if that is asked for."""
+    """The texts of the parts, and of attachments if they are asked for."""
     # With each part, in how many others it is.
     waiting: list[tuple[MIMEPart, int]] = [(message, 0)]
     while waiting:
@@ -124,7 +125,7 @@ def _is_stub(plain: str, html: str) -> bool:
 
 
 def _text_of_part(part: MIMEPart) -> str:
-    """The text of a part; '' for one that is none. What should hold parts may be text alone."""
+    """The text of a part; '' for one that is none. What should hold parts may be plain text."""
     kind = part.get_content_type()
     raw = part.get_payload(decode=True)
     is_text = part.get_content_maintype() in ('text', 'multipart')
@@ -143,7 +144,7 @@ def _text_of_part(part: MIMEPart) -> str:
 
 
 def _unflowed(text: str, deletes_space: bool) -> str:
-    """A text whose lines that end in a space are joined with those below (RFC 3676).
+    """Text in which each line that ends in a space is joined with the next (RFC 3676).
 
     Parameters
     ----------

@@ -16,8 +16,8 @@ from pyserini_repbert.data.origins import PlacedText, text_of_rows
 from pyserini_repbert.data.yaml_files import parse_yaml
 from pyserini_repbert.errors import InputError
 
-# A header stands between two lines of hyphens (YAML) or of plus signs (TOML). Its first entry tells
-# it from a rule between paragraphs; comments may stand in front, or alone.
+# A header is between two lines of hyphens (YAML) or of plus signs (TOML). Its first entry tells it
+# from a rule between paragraphs; comments may stand in front, or alone.
 _YAML_HEADER = re.compile(r'---[ \t]*\r?\n(.*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)', re.DOTALL)
 _TOML_HEADER = re.compile(r'\+\+\+[ \t]*\r?\n(.*?)(?<=\n)\+\+\+[ \t]*(?:\r?\n|\Z)', re.DOTALL)
 _COMMENTS = r'(?:[ \t\r]*(?:#[^\n]*)?\n)*[ \t]*'
@@ -84,7 +84,7 @@ def document_of_markdown(docid: str, text: str, name: str = '') -> Document:
 def document_of_text(docid: str, text: str) -> Document:
     """The document of a text file, with header and title as Markdown has them.
 
-    Its title is a heading of the first level alone. Raises as `document_of_markdown`.
+    Only a heading of the first level is its title. Raises as `document_of_markdown`.
     """
     text = _LINE_END.sub('\n', text)
     header = _read_header(text)
@@ -108,7 +108,7 @@ def _document(docid: str, title: str, header: _Header, placed: PlacedText) -> Do
 
 
 def _read_header(text: str) -> _Header:
-    """The header of a text; one without entries if there is none."""
+    """The header of a text; an empty one if there is none."""
     match = _YAML_HEADER.match(text, 0, _MOST_HEADER)
     if match is not None and _YAML_ENTRY.match(match[1]):
         return _yaml_header(match[1], match.end())
@@ -160,7 +160,7 @@ def _checked_title(title: Any) -> str:
 
 
 def _find_heading(text: str) -> _Heading | None:
-    """The heading that is a text's title; None without one."""
+    """The heading that is used as a text's title; None if there is none."""
     if _MAY_BE_HEADING.search(text, 0, _BEGINNINGS[-1]) is None:
         return None
     for length in _BEGINNINGS:
@@ -179,7 +179,7 @@ def _find_heading(text: str) -> _Heading | None:
 
 
 def _whole_lines(text: str, length: int) -> str:
-    """The lines of a text's first characters; all of these if they are one line."""
+    """The lines of a text's first characters; one line if they have no line end."""
     start = text[:length]
     if len(start) == len(text):
         return start
@@ -189,7 +189,7 @@ def _whole_lines(text: str, length: int) -> str:
 
 @cache
 def _markdown() -> Any:
-    """A parser of blocks; what is in a line stays as it is written."""
+    """A parser of blocks, which leaves the content of lines unparsed."""
     from markdown_it import MarkdownIt
 
     markdown = MarkdownIt('commonmark')
@@ -198,7 +198,7 @@ def _markdown() -> Any:
 
 
 def _first_prose(tokens: Sequence[Any]) -> int | None:
-    """The row of the first block that is neither code, comment, rule, picture nor empty."""
+    """The row of the first block that is not code, a comment, a rule, a picture, or empty."""
     for row, token in enumerate(tokens):
         is_block = token.level == 0 and token.nesting >= 0
         if not is_block or token.type in _NO_PROSE:

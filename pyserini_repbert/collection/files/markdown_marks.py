@@ -32,7 +32,7 @@ _TEMPLATE = re.compile(
 _SHOWN = re.compile(r'\b(?:title|caption|alt)="([^"\n]*)"')
 _CODE = re.compile(r'[ \t>]*(?:[-*+] +)?(`{3,}|~{3,})')
 _INDENT = 4
-# Imports and exports of MDX stand alone in a paragraph.
+# Imports and exports of MDX are separate paragraphs.
 _MDX = re.compile(
     r'(?:import\b[^\n]*\bfrom[ \t]+[\'"]|import[ \t]+[\'"]|'
     r'export[ \t]+(?:default[ \t]+(?:function|class|async|[({])|const[ \t][^\n=]{1,200}=))'
@@ -50,7 +50,7 @@ _FOOTNOTE = re.compile(_NAME)
 # The text of a footnote, whose further paragraphs are indented.
 _NOTE = re.compile(rf'( {{0,3}}){_NAME}:[ \t]*([^\n]*)$', re.MULTILINE)
 _WIKI_LINK = re.compile(r'(!?)\[\[([^\[\]|\n\\]{1,300})(?:\\?\|([^\[\]|\n]{1,300}))?\]\]')
-# The sign of a callout; its title stands behind it.
+# The sign of a callout; its title follows it.
 _ALERT = re.compile(r'^([ \t>]*)\[![A-Za-z][\w-]{0,30}\][+-]?(?:[ \t]+|$)', re.MULTILINE)
 # Of Obsidian: '%%a comment%%', '==words==', a block's name behind it, the width of a picture.
 _COMMENT = re.compile(r'%%(?=\S)[^\n%]{1,2000}%%')
@@ -83,7 +83,7 @@ class _MarkReader:
         self._last_comment = max(comments, default=-1)
         self._is_comment = False
         self._fence = ''
-        # The indents of the marks within which a line stands.
+        # The indents of the marks that hold a line.
         self._open_marks: list[int] = []
 
     def plain(self, row: int, line: str) -> str:
@@ -155,7 +155,7 @@ def _opening_of(line: str, holds_more: bool) -> _Opening | None:
 
 
 def _without_tags(line: str, is_fenced: bool) -> str:
-    """A line without tags of templates, or what begins or ends a fence, if there is one."""
+    """A line without template tags, or the tag that begins or ends a fence, if it has one."""
     if _TEMPLATE.match(line):
         return _shown(line)
     mark = _FENCED.match(line) if is_fenced else None
@@ -210,7 +210,7 @@ def plain_words(text: str, notes: frozenset[str], is_behind_element: bool = Fals
     ----------
     text : a part of a line, or of several
     notes : the names of the footnotes that the file has
-    is_behind_element : whether a link, an image, code or the like stands right in front
+    is_behind_element : whether a link, an image, code or the like is directly before it
     """
 
     def words_of_note(match: re.Match[str]) -> str:
@@ -236,7 +236,7 @@ def plain_words(text: str, notes: frozenset[str], is_behind_element: bool = Fals
 
 
 def _words_of_link(match: re.Match[str]) -> str:
-    """What a wiki link shows: its words, otherwise the page; a picture shows its words alone."""
+    """What a wiki link shows: its words, otherwise the page. A picture shows only its words."""
     target = match[2]
     words = match[3] or ''
     if match[1] and target.lower().endswith(PICTURES):

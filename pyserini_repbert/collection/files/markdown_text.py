@@ -27,11 +27,11 @@ _MOST_INLINE = 10_000  # characters of a paragraph
 _TERMINALS = ('console', 'termynal', 'ansi')
 _COLOUR = re.compile(r'</?(?:span|font|b|u|i)(?: (?:style|color|class)="[^"<>]{0,200}")?>')
 _TAG_NAME = re.compile(r'</?([a-zA-Z][a-zA-Z0-9]*)')
-# A block of HTML may be a part of a table, whose tags the parser does not take alone.
+# A block of HTML may be part of a table. The parser does not accept its tags without the table's.
 _TABLE_TAG = re.compile(r'(?=</?(?:caption|t[dhr])\b)', re.IGNORECASE)
 _PICTURE = re.compile(r'<img\s', re.IGNORECASE)
 _NO_SLUG = re.compile(r'[^\w\- ]')
-# Levels of quotations and lists, of which a list takes two. The parser leaves out what is deeper.
+# Levels of quotations and lists; a list takes two. The parser leaves out deeper ones.
 _MOST_NESTED = 100
 
 
@@ -60,9 +60,9 @@ class _Reader:
         self._first_line = first_line
         self._notes = notes
         self._slugs: Counter[str] = Counter()
-        # What stands in front of the next line: the mark of a list's item.
+        # The text in front of the next line: the mark of a list's item.
         self._mark = ''
-        # For each list within which a block stands, the number of its next item; 0 for bullets.
+        # For each list around a block, the number of its next item; 0 for bullets.
         self._lists: list[int] = []
         self._cells: list[str] = []
         self._row_number = 0
@@ -206,7 +206,7 @@ def _words_of_parts(children: Sequence[Any], notes: frozenset[str]) -> list[str]
         return plain_words(text, notes, is_behind_element=bool(parts))
 
     parts: list[str] = []
-    # Text that stands together.
+    # Text that belongs together.
     run: list[str] = []
     # Within how many links; a picture there is a badge or a button.
     n_links = 0
@@ -240,7 +240,10 @@ def _words_of_element(child: Any, is_in_link: bool) -> str:
 
 @cache
 def _markdown() -> Any:
-    """A parser of blocks: CommonMark, with tables; what is in a block is parsed when it is read."""
+    """A parser of blocks: CommonMark, with tables.
+
+    The content of a block is parsed when it is read.
+    """
     from markdown_it import MarkdownIt
 
     options = {'maxNesting': _MOST_NESTED}

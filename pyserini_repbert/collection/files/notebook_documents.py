@@ -35,7 +35,7 @@ def notebook_documents(file: FileToRead) -> Iterator[Document]:
 
 
 def _text_of_cell(cell: Any) -> str:
-    """The text of a cell, code between fences; '' for what is not a cell."""
+    """The text of a cell, code between fences; '' for anything that is not a cell."""
     if not isinstance(cell, Mapping):
         return ''
     source = cell.get('source', '')
@@ -51,7 +51,10 @@ def _text_of_cell(cell: Any) -> str:
 
 
 def _closed(source: str) -> str:
-    """A cell of Markdown, with an end for what it begins and does not end: cells are read alone."""
+    """A cell of Markdown.
+
+    Blocks that it leaves open are closed, because cells are read separately.
+    """
     fence = ''
     is_comment = False
     for line in source.split('\n'):

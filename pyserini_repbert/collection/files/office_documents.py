@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from pyserini_repbert.archives import FREE_BYTES, MAX_RATIO
 from pyserini_repbert.collection.files.file_to_read import FileToRead
-from pyserini_repbert.collection.files.read_page import titled_text
+from pyserini_repbert.collection.files.read_page import ReadPage, titled_text
 from pyserini_repbert.collection.files.reader_process import SECONDS, ReaderProcess
 from pyserini_repbert.collection.files.stated_dates import DATE, day_of_name
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.suffixes import WORKBOOKS
 from pyserini_repbert.data.unread_files import UnreadableFile, without_text
 from pyserini_repbert.files import human_size
 
@@ -60,7 +62,10 @@ class OfficeReader:
         self._pdf.close()
 
     def documents(self, file: FileToRead) -> Iterator[Document]:
-        """The document of a file. Raises UnreadableFile if it cannot be read."""
+        """The document of a file, or a workbook's documents.
+
+        Raises UnreadableFile if it cannot be read.
+        """
         check_sizes(file.path)
         suffix = file.path.suffix.lower()
         process = self._pdf if suffix == '.pdf' else self._office
@@ -74,16 +79,36 @@ class OfficeReader:
             return
         if not str(answer['text']).strip():
             raise without_text('it has no text: if it is a scan, recognise its text first')
+        if suffix in WORKBOOKS:
+            from pyserini_repbert.collection.files import sheet_tables
+
+            workbook = sheet_tables.read_workbook(str(answer['text']), file.fields)
+            if workbook.others:
+                page = sheet_tables.page_of_sheets(workbook.others)
+                yield _document_of_page(file, page, answer)
+            yield from sheet_tables.row_documents(file, workbook)
+            return
         from pyserini_repbert.collection.files.office_text import read_office
 
-        title = ' '.join(str(answer.get('title') or '').split()) or file.path.stem
-        page = read_office(suffix, str(answer['text']))
-        titled = titled_text(page, title)
-        placed = titled.placed
-        day = day_of_name(file.path.name) or str(answer.get('day') or '')
-        fields = {DATE: day} if day else {}
-        document = Document(file.docid, placed.text, titled.title, fields, placed.origin)
-        yield document.without_lines()
+        yield _document_of_page(file, read_office(suffix, str(answer['text'])), answer)
+
+
+def _document_of_page(file: FileToRead, page: ReadPage, answer: Mapping[str, Any]) -> Document:
+    """The document of a whole file.
+
+    Parameters
+    ----------
+    file : that was read
+    page : what a person reads of it
+    answer : of the process: what the file states of itself
+    """
+    title = ' '.join(str(answer.get('title') or '').split()) or file.path.stem
+    titled = titled_text(page, title)
+    placed = titled.placed
+    day = day_of_name(file.path.name) or str(answer.get('day') or '')
+    fields = {DATE: day} if day else {}
+    document = Document(file.docid, placed.text, titled.title, fields, placed.origin)
+    return document.without_lines()
 
 
 def check_sizes(path: Path) -> None:

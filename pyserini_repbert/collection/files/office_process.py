@@ -6,7 +6,7 @@ It reads a line of JSON for each file, `{"path": …}`, and answers with one: `{
 "day"}`, or `{"problem"}`. It has a limit of memory, opens no connection, starts no other process
 and writes no file. It ends with its standard input.
 
-With the argument `pdf`, it reads PDF alone, and starts in a tenth of the time.
+With the argument `pdf`, it reads only PDF, and starts in a tenth of the time.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def _converter() -> Callable[[str], ReadFile]:
-    """What reads a file by its suffix alone: MarkItDown would take others for text.
+    """The function that reads a file, chosen by its suffix: MarkItDown would take others for text.
 
     Of Excel, MarkItDown takes what pandas prints: numbers of seven digits, and 'NaN' for 'None'. Of
     Word, it takes Markdown, whose tables have no row longer than the first, and no tables in cells.
@@ -103,7 +103,7 @@ def _converter() -> Callable[[str], ReadFile]:
 def _html_of_word(stream: IO[bytes]) -> str:
     """A Word document as HTML, by mammoth, with MarkItDown's formulas.
 
-    Notes stand at the end; pages' headers and footers, and comments, are left out.
+    Notes come at the end. The headers and footers of pages, and comments, are left out.
     """
     mammoth = import_module('mammoth')
     formulas = import_module('markitdown.converter_utils.docx.pre_process')
@@ -119,13 +119,13 @@ def _html_of_word(stream: IO[bytes]) -> str:
 
 
 class _Chapters:
-    """In the place of MarkItDown's reader of HTML: the chapters of a book stay as they are."""
+    """Replaces MarkItDown's reader of HTML, so that the chapters of a book do not change."""
 
     def __init__(self) -> None:
         self.bodies: list[str] = []
 
     def convert(self, stream: IO[bytes], *_: Any, **__: Any) -> Any:
-        """Keep a chapter, whose elements all end with it; MarkItDown gets a text without words."""
+        """Keep a chapter, whose elements all end with it; MarkItDown gets only an empty text."""
         body = parse_page(decode_page(stream.read())).body
         if body is not None and body.html:
             self.bodies.append(body.html)
@@ -150,9 +150,10 @@ def _html_of_book(converter: Any, stream: IO[bytes], info: Any) -> ReadFile:
 
 
 def _text_of_sheets(workbook: Any) -> str:
-    """The cells of a workbook: the name of each sheet, then its rows, each behind a tab.
+    """The cells of a workbook: the name of each sheet, then its rows.
 
-    A sheet without cells has no name.
+    Of a row, its number in the sheet stands first, and a tab before each cell. A sheet without
+    cells is left out.
     """
     lines = []
     size = 0
@@ -160,10 +161,10 @@ def _text_of_sheets(workbook: Any) -> str:
         # What the file says of a sheet's size may be wrong.
         sheet.reset_dimensions()
         names = [' '.join(sheet.title.split())]
-        for row in sheet.iter_rows():
+        for number, row in enumerate(sheet.iter_rows(), 1):
             cells = [shown_value(cell.value, getattr(cell, 'number_format', '')) for cell in row]
             if any(cells):
-                line = '\t' + '\t'.join(cells).rstrip('\t')
+                line = f'{number}\t' + '\t'.join(cells).rstrip('\t')
                 size += len(line)
                 lines += [*names, line]
                 names = []
@@ -183,7 +184,7 @@ def _answer(convert: Callable[[str], ReadFile], path: str) -> dict[str, str]:
     except ModuleNotFoundError:
         return {'problem': f'{INSTALL} to read such files'}
     except Exception as error:
-        # Parsers of strangers' files raise what they like.
+        # Parsers of unknown files may raise any error.
         return {'problem': _reason(error)}
     text = result.text
     if len(text) > _MOST_TEXT:

@@ -1,5 +1,6 @@
 """The text of PDF and Office files, from what the process that reads them answers.
 
+Of workbooks, `sheet_tables.py` has the text.
 Word files and EPUB come as HTML. The others come as lines, whose words are not Markdown: an address
 in angle brackets is text, and so is '<!--'.
 """
@@ -41,13 +42,13 @@ class _Lines:
         self._goes_on = False
 
     def add(self, line: str, number: int, is_escaped: bool = False) -> None:
-        """Add a line, or a row of a table, which stands between bars.
+        """Add a line, or a row of a table, which has a bar at each end.
 
         Parameters
         ----------
         line : without its end
         number : of the line, from 1
-        is_escaped : whether signs of Markdown in a row stand behind a backslash
+        is_escaped : whether signs of Markdown in a row are escaped with a backslash
         """
         line = line.strip()
         if _ROW_RULE.fullmatch(line):
@@ -77,7 +78,7 @@ def _read_printed(text: str) -> ReadPage:
         for line in printed.split('\n'):
             lines.add(line, 1)
         if len(page.lines) > n_rows:
-            # An empty row stands between the pages.
+            # An empty row separates the pages.
             first = n_rows + 1 if n_rows else 0
             page.pages[first] = number
     return page
@@ -101,24 +102,9 @@ def _read_slides(text: str) -> ReadPage:
     return lines.page
 
 
-def _read_sheets(text: str) -> ReadPage:
-    """The sheets of a workbook: a heading each, and rows, which stand behind a tab."""
-    page = ReadPage()
-    is_tight = False
-    for number, line in enumerate(text.split('\n'), 1):
-        if line.startswith('\t'):
-            page.add_row(line[1:].split('\t'), number, is_tight=is_tight)
-            is_tight = True
-        elif line:
-            page.add_heading(2, line, '', number)
-            is_tight = False
-    return page
-
-
 _READERS: Mapping[str, Callable[[str], ReadPage]] = {
     '.pdf': _read_printed,
     '.docx': read_html,
     '.pptx': _read_slides,
-    '.xlsx': _read_sheets,
     '.epub': read_html,
 }

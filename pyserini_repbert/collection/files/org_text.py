@@ -17,7 +17,7 @@ _STATE = re.compile(r'(?:TODO|NEXT|WAITING|DONE|CANCELLED|COMMENT)[ \t]+|\[#[A-Z
 # Further states, which a file names, each perhaps with a key: 'QUEUED(q) | DROPPED(d@/!)'.
 _STATES = re.compile(r'[ \t]*#\+(?:seq_|typ_)?todo:[ \t]*(.*)', re.IGNORECASE)
 _STATE_NAME = re.compile(r'([^\s|()]{1,60})(?:\([^\s()]{0,20}\))?')
-# '@@html:<b>@@', of which other formats show nothing; code and macros within a line.
+# '@@html:<b>@@', which other formats do not show; code and macros within a line.
 _SNIPPET = re.compile(r'@@[\w-]{1,30}:[^\n@]{0,500}@@')
 _INLINE_CODE = re.compile(r'\bsrc_[\w-]{1,30}(?:\[[^\n\]]{0,200}\])?\{([^\n{}]{0,500})\}')
 _MACRO = re.compile(r'\{\{\{[a-zA-Z][\w-]{0,60}(?:\(([^\n()]{0,500})\))?\}\}\}')
@@ -190,7 +190,7 @@ class _Reader(LineReader):
         return row + 1 if is_unseen or not line.strip() else None
 
     def _take_fixed(self, row: int) -> int | None:
-        """Take lines that stand behind colons, as they are."""
+        """Take lines that begin with a colon, unchanged."""
         end = self.row_of(row, lambda line: not _FIXED.match(line))
         if end == row:
             return None
@@ -247,7 +247,7 @@ class _Reader(LineReader):
 
 
 def _states_of(lines: Sequence[str]) -> frozenset[str]:
-    """The states of headings that a file names, wherever the lines stand."""
+    """The states of headings that a file names, in any of its lines."""
     states: set[str] = set()
     for line in lines:
         match = _STATES.fullmatch(line)
@@ -288,7 +288,7 @@ def plain_org(text: str, depth: int = 0) -> str:
 
 
 def _words_of_link(shown: str) -> str:
-    """The words of a link, from what stands in it; '' for a picture."""
+    """The words of a link, from its content; '' for a picture."""
     if shown.lower().endswith(PICTURES) and not _TEXT.search(shown):
         return ''
     return _LINK_KINDS.sub('', shown, count=1)

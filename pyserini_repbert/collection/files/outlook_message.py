@@ -1,7 +1,7 @@
 """Outlook's messages (.msg) as the source of mail, which `mail_documents.py` then reads.
 
 python-oxmsg, which the extra `files` brings, reads their properties. A message that another one
-holds as an attachment stays within it. A text that Outlook keeps as RTF alone is not read.
+holds as an attachment stays within it. Text that Outlook stores only as RTF is not read.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _date_sent(properties: Any) -> str:
 
 
 def _alternatives(properties: Any, outer: str, boundary: str) -> Iterator[str]:
-    """The plain text and the HTML of a message, as lines of one part; nothing where it has none.
+    """The plain text and the HTML of a message, as lines of one part; nothing if it has none.
 
     Parameters
     ----------

@@ -22,9 +22,9 @@ from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.suffixes import has_suffix, has_suffix_or_packed
 from pyserini_repbert.data.unread_files import UnreadableFile, without_text
 
-# Files that are not text as they are written.
+# Files that are not plain text.
 PACKED_FORMATS = {'.odt': 'odt', '.rtf': 'rtf'}
-# Files that are read as they are written where pandoc is not there, or cannot read one.
+# Files that are read as plain text if pandoc is missing, or cannot read one.
 TEXT_FORMATS = {
     '.tex': 'latex',
     '.latex': 'latex',
@@ -116,7 +116,7 @@ class PandocReader:
 
 
 def _format_of_text(path: Path, text: str) -> str:
-    """pandoc's name of the format of a text file; without a known suffix, it is a manual page."""
+    """pandoc's name for the format of a text file; without a known suffix, a manual page."""
     for suffix, form in TEXT_FORMATS.items():
         if has_suffix_or_packed(path.name, (suffix,)):
             return form

@@ -70,7 +70,7 @@ def _more_text(path: str, text: str) -> str:
     try:
         other = extract_text(path, laparams=LAParams(detect_vertical=True))
     except Exception:
-        # It raises what it likes; PDFium has read the file.
+        # It may raise any error; PDFium has read the file.
         return text
     return other.removesuffix('\f') if _n_letters(other) > 2 * _n_letters(text) else text
 
@@ -80,7 +80,7 @@ def _n_letters(text: str) -> int:
 
 
 def _mended(text: str) -> str:
-    """A text whose ligatures are letters, and whose words are whole."""
+    """Text with letters instead of ligatures, and with words joined that a line's end cuts."""
     text = _LIGATURES.sub(_letters, _SOFT_HYPHEN.sub('', text))
     hyphenated = {word.lower() for word in _HYPHENATED.findall(text)}
     words = {word.lower() for word in _WORD.findall(_CUT.sub(' ', text))}

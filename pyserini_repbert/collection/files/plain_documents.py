@@ -53,7 +53,7 @@ def source_documents(file: FileToRead) -> Iterator[Document]:
 def log_documents(file: FileToRead) -> Iterator[Document]:
     """The document of a log: its path is the title.
 
-    Of a long one, the last lines are read, and the first line says what is left out.
+    If it is long, only its last lines are read, and the first line says what is left out.
     """
     left_out = 0
     n_lines = 0

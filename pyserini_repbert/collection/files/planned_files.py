@@ -33,6 +33,7 @@ from pyserini_repbert.data.suffixes import (
     RESTRUCTURED,
     SOURCES,
     TYPESET,
+    WORKBOOKS,
     has_suffix,
     has_suffix_or_packed,
     is_read,
@@ -66,10 +67,12 @@ _PACKED_KINDS = {
 _OTHER_KINDS = {
     PARQUET: 'parquet',
     OFFICE: 'office',
+    WORKBOOKS: 'workbook',
     OPEN_DOCUMENTS: 'pandoc',
 }
 _CAN_READ: Mapping[str, Callable[[], bool]] = {
     'office': can_read_office,
+    'workbook': can_read_office,
     'pandoc': can_read_pandoc,
 }
 _OWN = 'own'
@@ -83,9 +86,9 @@ class PlannedFile:
 
     Attributes
     ----------
-    path : where it is
+    path : of the file
     docid : of the file
-    kind : a name of `file_kinds.KINDS`, 'office', 'pandoc', or 'own'
+    kind : a name of `file_kinds.KINDS`, 'office', 'workbook', 'pandoc', or 'own'
     reader : the user's own, if the kind is 'own'
     """
 
@@ -148,7 +151,7 @@ class _Planning:
                 return self._kind_of_packed(kind)
         for suffixes, kind in _OTHER_KINDS.items():
             if has_suffix(path.name, suffixes):
-                if not _CAN_READ.get(kind, _always)():
+                if kind in _CAN_READ and not _CAN_READ[kind]():
                     raise UnreadableFile(f'{INSTALL} to read such files', f'({INSTALL})')
                 return kind
         return self._kind_by_content(path)
@@ -162,7 +165,7 @@ class _Planning:
         raise UnreadableFile('no reader reads such files', NO_READER)
 
     def _kind_of_packed(self, kind: str) -> str:
-        """The kind, as far as what reads it is installed, and is asked for."""
+        """The kind, if its reader is installed and asked for."""
         if kind == 'html' and self.main_content:
             return 'main-content'
         return 'source' if kind == 'pandoc' and not can_read_pandoc() else kind
@@ -173,10 +176,6 @@ class _Planning:
         return self.readers[max(suffixes, key=len)] if suffixes else None
 
 
-def _always() -> bool:
-    return True
-
-
 def plan_file(path: Path, fields: tuple[str, ...], selection: FileSelection) -> Plan:
     """How a file that is the whole corpus is read.
 
@@ -185,13 +184,13 @@ def plan_file(path: Path, fields: tuple[str, ...], selection: FileSelection) -> 
     readers = {**installed_readers(), **selection.readers}
     main_content = bool(selection.main_content)
     planning = _Planning(readers, fields, main_content=main_content, is_strict=True)
-    if has_suffix_or_packed(path.name, PLAIN_TEXT) and planning.reader_of(path) is None:
-        planning.text_kind = guess_lines(path) or 'text'
-    if not path.suffix and planning.reader_of(path) is None:
+    reader = planning.reader_of(path)
+    may_have_lines = has_suffix_or_packed(path.name, PLAIN_TEXT) or not path.suffix
+    if may_have_lines and reader is None:
         planning.text_kind = guess_lines(path) or 'text'
     kind = planning.kind_of(path)
     name = without_suffix(path.name, PAGES) if kind in _PAGE_KINDS else path.name
-    return Plan([PlannedFile(path, docid_of_path(name), kind, planning.reader_of(path))])
+    return Plan([PlannedFile(path, docid_of_path(name), kind, reader)])
 
 
 def plan_folder(
@@ -208,7 +207,7 @@ def plan_folder(
     """
     found = select_files(folder, selection)
     if not found.files:
-        # Hidden files say nothing about others, but are a corpus where there are none.
+        # Hidden files say nothing about others, but form a corpus if there are no others.
         found = select_files(folder, selection, with_hidden=True)
     readers = {**installed_readers(), **selection.readers}
     main_content = bool(selection.main_content)

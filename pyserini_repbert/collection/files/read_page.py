@@ -1,4 +1,4 @@
-"""What is read of a page: the lines of its text, each with its line in the file, and its headings.
+"""The text read from a page: its lines, each with its line in the file, and its headings.
 
 Blocks come one after the other, an empty line between them.
 """
@@ -44,7 +44,7 @@ class PageHeading:
 
 @dataclass
 class ReadPage:
-    """What is read of a page.
+    """The text read from a page.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class ReadPage:
         number : of the first line in the file
         indent : in front of each line
         mark : in front of the first line: the mark of a list's item
-        is_tight : whether no empty line stands before the block
+        is_tight : whether there is no empty line before the block
         is_code : whether spaces in front of a line are kept
         """
         numbered = _numbered_lines(lines, number, is_code=is_code)
@@ -108,7 +108,7 @@ class ReadPage:
             words.pop()
         n_empty = next((column for column, word in enumerate(words) if word), 0)
         row = CELL_END.join(words[n_empty:])
-        # White space around a block is not part of it: what stands in front is its indent.
+        # White space around a block is not part of it: before the block, it is the indent.
         self.add_block([row], number, indent=CELL_END * n_empty, is_tight=is_tight)
 
     def add_heading(self, level: int, title: str, anchor: str, number: int) -> None:
@@ -158,8 +158,9 @@ class TitledText:
 def titled_text(page: ReadPage, name: str) -> TitledText:
     """The text of a page without its title.
 
-    The title is what the page states, otherwise the first heading, if no prose stands before it. A
-    heading that is the title is left out of the text. A page without either is called `name`.
+    The title is the one that the page states, otherwise the first heading, if there is no prose
+    before it. A heading that is the title is left out of the text. A page without either is called
+    `name`.
     """
     heading = page.headings[0] if page.headings else None
     if heading is None or not heading.is_first or page.title not in ('', heading.title):

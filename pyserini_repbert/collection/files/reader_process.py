@@ -1,6 +1,6 @@
 """A process that reads files: it answers a line of JSON for each, within a bound of time.
 
-What ends it harms nothing else: then the file is not read, and the next one has a new process.
+A crash harms nothing else: that file is not read, and the next one gets a new process.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ReaderProcess:
         )
 
     def _started(self) -> subprocess.Popen[bytes]:
-        """The process, started where none runs."""
+        """The process, which is started if none runs."""
         if self._process is not None and self._process.poll() is None:
             return self._process
         self.close()
@@ -63,7 +63,8 @@ class ReaderProcess:
         return self._process
 
     def _exchange(self, process: subprocess.Popen[bytes], question: bytes, seconds: float) -> bytes:
-        """A line that the process answers; no whole line where it ends, or is ended in time."""
+        """A line of the process's answer; an incomplete line if the process ends or runs out of
+        time."""
         timer = threading.Timer(seconds, process.kill)
         timer.start()
         try:
@@ -84,7 +85,7 @@ class ReaderProcess:
         process.kill()
         process.wait()
         for stream in (process.stdin, process.stdout):
-            # What was not written is lost with the process.
+            # Unwritten output is lost with the process.
             with contextlib.suppress(OSError):
                 _stream(stream).close()
 

@@ -13,7 +13,7 @@ from pyserini_repbert.data.markup import alternative_text
 _TARGET = re.compile(r'[ \t]*\.\. _(?:`([^`]+)`|([^:`]+)):(?:[ \t]|$)')
 _ANONYMOUS = re.compile(r'[ \t]*(?:\.\. )?__(?::|[ \t])')
 _REPLACED = re.compile(r'[ \t]*\.\. \|([^|]{1,80})\|[ \t]+([\w-]+)::[ \t]*(.*)')
-# The option of a picture that says what it shows.
+# The option that says what a picture shows.
 _ALTERNATIVE = re.compile(r'[ \t]+:alt:[ \t]+(\S.*)')
 _ROLE = r':[\w.+:-]{1,80}:'
 _MARK = re.compile(
@@ -39,7 +39,7 @@ _MOST_OPTIONS = 10  # lines of the options of a picture
 _MOST_REPLACED = 100  # characters of a substitution
 # Roles whose text may begin with a dot, which looks for the name everywhere.
 _OF_PYTHON = frozenset('func meth class data attr mod exc obj const deco type'.split())
-# Roles whose text is code, with its backslashes; and those whose text names nothing else.
+# Roles whose text is code, with its backslashes; and those whose text does not name a target.
 _OF_CODE = frozenset(('code', 'math', 'raw', 'eq'))
 _OF_WORDS = frozenset(
     'abbr command dfn emphasis file guilabel kbd literal mailheader makevar manpage menuselection '
@@ -47,7 +47,7 @@ _OF_WORDS = frozenset(
     'title-reference'.split()
 )
 _ESCAPED = re.compile(r'\\(?:\s|(.))', re.DOTALL)
-# A dotted name of which the last part is shown.
+# A dotted name; only its last part is shown.
 _SHORTENED = re.compile(r'~[A-Za-z_][\w.]*(?:\([^()]*\))?')
 # What a role puts in front of its text; 'issue' and 'pr' are of sphinx-issues.
 _PREFIXES = {
@@ -91,7 +91,7 @@ def names_of(lines: Sequence[str]) -> Names:
         if substitution is not None:
             words = _words_of_substitution(lines, row, kind=substitution[2], first=substitution[3])
             if len(words) > _MOST_REPLACED:
-                # It may come often, so it is read where it is defined.
+                # It may occur often, so it is parsed once, where it is defined.
                 long[row] = words
             else:
                 replaced[substitution[1]] = words
@@ -100,14 +100,14 @@ def names_of(lines: Sequence[str]) -> Names:
 
 
 def _words_of_substitution(lines: Sequence[str], row: int, kind: str, first: str) -> str:
-    """What stands in the place of a substitution.
+    """The replacement text of a substitution.
 
     Parameters
     ----------
     lines : of the file
     row : that defines it
     kind : of the directive
-    first : what stands behind the directive's name
+    first : the text after the directive's name
     """
     if kind == 'image':
         return _alternative_behind(lines, row)
@@ -170,7 +170,7 @@ def _words_of_mark(match: re.Match[str], names: Names) -> str:
 
 
 def _words_of_role(match: re.Match[str]) -> str:
-    """The words of text between backticks, which a role may stand in front of or behind."""
+    """The words of text between backticks, with a role before or after them."""
     text = match['text']
     behind = match['behind'] or ''
     role = match['before'] or (behind if behind.startswith(':') else '')

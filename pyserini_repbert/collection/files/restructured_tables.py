@@ -65,7 +65,7 @@ def grid_table_rows(lines: Sequence[str], start: int, end: int) -> list[Row]:
         if is_border:
             cells = ['' if _RULE.fullmatch(cell) else cell for cell in cells]
         if is_border or is_new:
-            # A cell that spans rows goes on within a border.
+            # A cell that spans rows continues within a border.
             rows.append((number, []))
         rows[-1][1].append(cells)
         is_new = is_border
@@ -179,29 +179,26 @@ def _cell(part: str) -> str:
 
 def list_table_rows(lines: Sequence[str], start: int, end: int) -> list[Row]:
     """The rows of a table that is written as a list of lists."""
-    rows: list[tuple[int, list[list[str]]]] = []
-    # Where the marks of the cells stand, and their sign.
+    rows: list[Row] = []
+    # The positions of the cells' marks, and their sign.
     column = 0
     sign = ''
     for number, line in _lines_with_words(lines, start, end):
         item = _ITEM.match(line)
         if item is not None and (not rows or indent_of(line) < column):
-            rows.append((number, [[line[item.end() + 1 :].strip()]]))
+            rows.append((number, [line[item.end() + 1 :].strip()]))
             column = item.end()
             sign = item[1]
         elif not rows:
-            # What is not a list of lists.
-            rows.append((number, [[line.strip()]]))
+            # The table is not a list of lists.
+            rows.append((number, [line.strip()]))
         elif sign and indent_of(line) == column and line[column] == sign:
-            rows[-1][1].append([line[column + 1 :].strip()])
+            rows[-1][1].append(line[column + 1 :].strip())
         else:
-            rows[-1][1][-1].append(_CELL_ITEM.sub('', line.strip(), count=1))
-    return [(number, _joined_lines(cells)) for number, cells in rows]
-
-
-def _joined_lines(cells: Sequence[Sequence[str]]) -> list[str]:
-    """The words of cells, each of which has lines."""
-    return [' '.join(lines).strip() for lines in cells]
+            cells = rows[-1][1]
+            words = _CELL_ITEM.sub('', line.strip(), count=1)
+            cells[-1] = f'{cells[-1]} {words}'.strip()
+    return rows
 
 
 def csv_table_rows(
@@ -213,7 +210,7 @@ def csv_table_rows(
     ----------
     lines : of a file
     start, end : the rows of the file with the table, and the first behind them
-    options : of the directive: 'delim', 'quote' and 'escape' as of docutils, one character each
+    options : of the directive: 'delim', 'quote' and 'escape' as in docutils, one character each
     """
     named = options.get('delim', ',')
     delimiter = {'tab': '\t', 'space': ' '}.get(named, named)

@@ -1,7 +1,7 @@
 """What a person reads of reStructuredText: its words and its code, without marks.
 
-Directives are read by what they hold: code as it is, words as words. Their options are not text.
-Neither are comments, link targets, and what names or includes another file.
+How a directive is read depends on its content: code is not changed, words are read as text. Their
+options are not text. Neither are comments, link targets, and what names or includes another file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ _ITEM = re.compile(r'(?:[*+•‣⁃-]|(\(?(?:\d{1,9}|[a-zA-Z]|#)[.)]))(?:[ ]+|$
 _LINE_OF_BLOCK = re.compile(r'\|(?:[ ]+|$)')
 _DOCTEST = '>>> '
 _LITERAL = '::'
-# Directives by what they hold. That of any other is words, with those behind its name in front.
+# Directives by what they hold. All others hold words; the words after the directive's name come
+# first.
 _CODE = frozenset(
     'code code-block sourcecode parsed-literal prompt doctest testcode testsetup testcleanup '
     'testoutput productionlist graphviz digraph graph uml plantuml mermaid ipython jupyter-execute '
@@ -55,7 +56,7 @@ _NO_TEXT = frozenset(
     'restructuredtext-test-directive'.split()
 )
 _PICTURES = ('image', 'figure')
-# What stands behind their names is not text.
+# The rest of the line after their names is not text.
 _WORDS_ALONE = frozenset(
     'container rst-class cssclass only ifconfig figure grid tab-set tabs glossary compound '
     'hlist list-table-row'.split()
@@ -70,7 +71,7 @@ _TABLES = ('list-table', 'csv-table')
 _LIST_TABLE, _CSV_TABLE = _TABLES
 # Options whose values a page shows.
 _SHOWN_OPTIONS = ('caption', 'header', 'subtitle')
-# Fields that say something to the renderer alone.
+# Fields that only concern the renderer.
 _SETTINGS = frozenset('orphan nocomments nosearch tocdepth hide-toc no-search no-comments'.split())
 
 
@@ -86,7 +87,7 @@ class _Reader(LineReader):
         # A tab is as wide as in docutils.
         super().__init__([line.expandtabs(8) for line in lines])
         self._names = names_of(lines)
-        # The signs of headings, and whether they stand above them, too, the highest first.
+        # The signs of headings, the highest level first, and whether the signs are also above them.
         self._styles: list[tuple[str, bool]] = []
         self._anchors: set[str] = set()
         self.takes = (
@@ -112,7 +113,7 @@ class _Reader(LineReader):
         style = (below[0], is_overlined)
         if style not in self._styles:
             self._styles.append(style)
-        # A row above the title is not where it stands.
+        # The row above the title is not the title's row.
         self._add_title(title, level=1 + self._styles.index(style), row=end - 2)
         return end
 
@@ -151,7 +152,7 @@ class _Reader(LineReader):
         return row + 1 if is_empty else self.end_of_indented(row + 1, indent)
 
     def _replace(self, row: int, indent: int, words: str) -> int:
-        """Leave nothing but words in a row, deeper than the mark that stood there."""
+        """Keep only the words of a row, indented deeper than the mark that was there."""
         self.lines[row] = f'{" " * (indent + 3)}{words}' if words else ''
         return row
 
@@ -218,7 +219,7 @@ class _Reader(LineReader):
         self.add_rows([*((start - 1, cells) for _, cells in header), *rows])
 
     def _lines_of_option(self, row: int, first: str) -> list[str]:
-        """The lines of an option's value, which goes on in deeper ones."""
+        """The lines of an option's value, which continues in deeper lines."""
         end = self.row_of(
             row + 1,
             lambda line: not line.strip() or indent_of(line) <= indent_of(self.lines[row]),
@@ -228,7 +229,7 @@ class _Reader(LineReader):
     def _clear_options(self, start: int, indent: int) -> int:
         """Clear the lines of a directive's options; returns the row behind them.
 
-        What stands behind the directive's name may go on in front of them.
+        The text after the directive's name may continue before them.
 
         Parameters
         ----------
@@ -267,7 +268,7 @@ class _Reader(LineReader):
         return None
 
     def _take_rule(self, row: int) -> int | None:
-        """Take a rule between paragraphs, or what was to underline a heading."""
+        """Take a rule between paragraphs, or a row that was meant to underline a heading."""
         return row + 1 if _is_rule(self.lines[row]) else None
 
     def _take_doctest(self, row: int) -> int | None:
@@ -276,11 +277,11 @@ class _Reader(LineReader):
         return self.add_code(row, self.row_of(row, lambda line: not line.strip()))
 
     def _take_paragraph(self, row: int) -> int | None:
-        """Take lines until an empty one; those of a list are an item each."""
+        """Take lines until an empty one; in a list, each line is an item."""
         if not self.lines[row].strip():
             return None
         first = indent_of(self.lines[row])
-        # Where the marks of a list's items stand; that of a definition is deeper than its term.
+        # The column of the marks of a list's items; a definition is deeper than its term.
         marks = first if _ITEM.match(self.lines[row].lstrip()) else None
         start = row
         end = row + 1
@@ -321,7 +322,7 @@ class _Reader(LineReader):
         if not any(lines):
             return column
         if _ITEM.match(words):
-            # An item that begins a list of its own.
+            # An item that begins another list.
             shown = ''
         self.add_words(lines, start, column=column, mark=shown)
         return indent_of(self.lines[end - 1]) if end > start + 1 else column + mark.end()

@@ -17,8 +17,8 @@ _WORD = re.compile(r'[^\W\d_]{2}')
 def title_column(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """The name of the column that is the title of rows; '' for none.
 
-    That is a column called 'name', 'label' or 'subject', or the first column of short texts, most
-    of which have a word. Most values of the column differ.
+    This is a column called 'name', 'label' or 'subject', or the first column of short texts if most
+    of them contain a word. Most values of the column differ.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def title_column(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def _values_of(rows: Sequence[Sequence[Any]], number: int) -> list[Any]:
-    """The values of a column, by its number, without empty ones."""
+    """The non-empty values of a column, by its number."""
     return [row[number] for row in rows if number < len(row) and row[number] not in (None, '')]
 
 

@@ -20,7 +20,7 @@ _MODIFIED = re.compile(
 _OF_TEMPLATES = (b'T23:15:00 2013-12-23', b'T09:14:16 2013-01-27')
 _PROPERTIES = 'docProps/core.xml'
 _MOST_PROPERTIES = 1 << 20  # bytes
-# Before it, there was neither PDF nor Word for Windows: a clock was not set.
+# Earlier dates come from a clock that was not set: there was neither PDF nor Word for Windows.
 _FIRST_YEAR = 1989
 
 

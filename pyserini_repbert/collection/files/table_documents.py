@@ -1,9 +1,9 @@
 """Tables and lists of records as documents: CSV and TSV with headers, Parquet, JSON.
 
 A row is a document. Its docid is in the column `id`, or it is the number of the row. The columns of
-`TEXT_COLUMNS` are its text; a table without them has a line for each column: 'name: value', and
-the column that names its rows is their title. So has a table that describes things: of these
-columns it has `description` alone, and no `title`.
+`TEXT_COLUMNS` are its text; a table without them has a line for each column: 'name: value', and the
+column that names its rows is their title. So does a table that describes things: it has only
+`description` of these columns, and no `title`.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _CHARACTERS_OF_TITLES = 1_000_000
 _ITEMS_BEGIN = re.compile(r'[\[{]')
 _SEPARATORS = re.compile(r'[\s,:]*')
 _JSON = json.JSONDecoder()
-# Excel's 'sep=;' in front of a table, which may stand in quotation marks.
+# Excel's 'sep=;' in front of a table, possibly in quotation marks.
 _NAMED_DELIMITER = re.compile(r'"?sep=([^\w\s"]|\t)"?[,;\t]*\r?\n?', re.IGNORECASE)
-# A line end of old Macintoshes.
+# The line end of old Macintoshes.
 _CARRIAGE_RETURN = re.compile(rb'\r(?!\n|$)')
 _QUOTED = r'"(?:[^"\\\n]|\\.)*"'
 _COMMENT = re.compile(rf'{_QUOTED}|//[^\n]*|/\*[\s\S]{{0,2000}}?\*/')
@@ -71,13 +71,13 @@ def table_documents(file: FileToRead) -> Iterator[Document]:
         rows = _rows_with_values(lines, named[1], first=2)
     else:
         rows = _rows_with_values(chain([first], lines), _delimiter_of(file, first))
-    header = next(rows, _NumberedRow(()))
-    yield from _Table(file, header.values).documents(rows)
+    header = next(rows, NumberedRow(()))
+    yield from Table(file, header.values).documents(rows)
 
 
 def _rows_with_values(
     lines: Iterable[str], delimiter: str, first: int = 1
-) -> Iterator[_NumberedRow]:
+) -> Iterator[NumberedRow]:
     """The rows of a table that have a value, the header among them.
 
     `first` is the number of the first line in the file.
@@ -98,7 +98,7 @@ def _rows_with_values(
             if len(lines_of_row) > 1:
                 _check_quotes(lines_of_row, delimiter, number)
             if any(cell.strip() for cell in row):
-                yield _NumberedRow(row, number)
+                yield NumberedRow(row, number)
             lines_of_row.clear()
             number = rows.line_num + first
     except csv.Error as error:
@@ -108,7 +108,7 @@ def _rows_with_values(
 def _check_quotes(lines: Sequence[str], delimiter: str, number: int) -> None:
     """Raise UnreadableFile for a row of several lines that a stray quotation mark has joined.
 
-    `number` is that of the first line. Within one line, such a mark does no harm.
+    `number` is the first line's number. Within one line, such a mark does no harm.
     """
     try:
         next(csv.reader(lines, delimiter=delimiter, strict=True))
@@ -128,7 +128,7 @@ def parquet_documents(file: FileToRead) -> Iterator[Document]:
         with parquet.ParquetFile(file.path) as table:
             _check_unpacked(file.path, table.metadata)
             rows = _parquet_rows(table)
-            yield from _Table(file, table.schema_arrow.names).documents(rows)
+            yield from Table(file, table.schema_arrow.names).documents(rows)
     except (pyarrow.ArrowException, OSError) as error:
         reason = str(error).partition('\n')[0]
         raise UnreadableFile(f'not a complete Parquet file ({reason})') from error
@@ -145,12 +145,12 @@ def _check_unpacked(path: Path, metadata: Any) -> None:
         raise UnreadableFile(f'it unpacks to {human_size(unpacked)}, too much for a table')
 
 
-def _parquet_rows(table: Any) -> Iterator[_NumberedRow]:
+def _parquet_rows(table: Any) -> Iterator[NumberedRow]:
     rows = count(1)
     for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
         columns = [column.to_pylist(maps_as_pydicts='lossy') for column in batch.columns]
         for values in zip(*columns, strict=True):
-            yield _NumberedRow(values, row=next(rows))
+            yield NumberedRow(values, row=next(rows))
 
 
 def json_documents(file: FileToRead) -> Iterator[Document]:
@@ -177,7 +177,7 @@ def json_documents(file: FileToRead) -> Iterator[Document]:
         raise UnreadableFile('it holds no records of documents', WITHOUT_RECORDS)
     docids = _Docids(file)
     for (identifier, record), line in zip(records, _lines_of_items(text), strict=True):
-        row = _Row(_distinct(record), list(record.values()))
+        row = _Row(distinct_names(record), list(record.values()))
         yield row.document(docids, file.fields or TEXT_COLUMNS, identifier).at_line(line)
 
 
@@ -187,7 +187,7 @@ def _without_comments(text: str) -> str:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """A text in quotation marks as it is, of anything else the ends of lines."""
+    """Quoted text unchanged; only the line ends of anything else."""
     return match[0] if match[0].startswith('"') else '\n' * match[0].count('\n')
 
 
@@ -229,7 +229,7 @@ def _is_record(value: Any, fields: Sequence[str]) -> bool:
 
 
 def _text_lines(file: FileToRead) -> Iterator[str]:
-    """The lines of a file with their ends. Raises UnreadableFile for what is not text."""
+    """The lines of a file with their ends. Raises UnreadableFile for a file that is not text."""
     first = next(_raw_lines(file.path), b'')
     if is_utf_16(first) or _CARRIAGE_RETURN.search(first):
         yield from StringIO(read_text(file))
@@ -261,15 +261,15 @@ def _decoded(raw: bytes, number: int, encoding: str) -> str:
 
 
 def _delimiter_of(file: FileToRead, header: str) -> str:
-    """What stands between the cells of a table: a tab, or what is most frequent in its header."""
+    """The separator of a table's cells: a tab, or the most frequent candidate in its header."""
     if not has_suffix_or_packed(file.path.name, COMMA_SEPARATED):
         return '\t'
     names_alone = re.sub(r'"[^"]*"', '', header)
     return max(_DELIMITERS, key=names_alone.count)
 
 
-class _NumberedRow(NamedTuple):
-    """The values of a row, and where it is.
+class NumberedRow(NamedTuple):
+    """The values of a row, and its location.
 
     Attributes
     ----------
@@ -284,7 +284,7 @@ class _NumberedRow(NamedTuple):
 
 
 class _Docids:
-    """The docids of a file's documents, each of which is given once.
+    """The docids of a file's documents, each of which is used once.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ class _Docids:
         self._count = 0
 
     def next(self, identifier: str) -> str:
-        """The docid of the next document; one without an identifier of its own has its number."""
+        """The docid of the next document; its number if the document has no identifier."""
         self._count += 1
         docid = self._file.numbered_docid(self._count)
         if identifier.strip():
@@ -362,12 +362,12 @@ class _Row:
 
 
 def _named_cells(values: Mapping[str, Any], but: str) -> str:
-    """A line 'name: value' for each cell, without that of the title unless it is the only one."""
+    """A line 'name: value' for each cell, without the title's unless it is the only one."""
     shown = {name: value for name, value in values.items() if name != but} or values
     return '\n'.join(f'{name}: {_text_of(value)}' for name, value in shown.items())
 
 
-class _Table:
+class Table:
     """A table whose columns have names.
 
     Parameters
@@ -380,7 +380,7 @@ class _Table:
         self._file = file
         if len(names) > MAX_FIELDS:
             raise UnreadableFile(f'it has {len(names):,} columns, at most {MAX_FIELDS:,} are taken')
-        self._names = _distinct(names)
+        self._names = distinct_names(names)
         known = {name.strip().lower() for name in names}
         for field in file.fields:
             if field.lower() not in known:
@@ -390,7 +390,7 @@ class _Table:
             shown = ', '.join(names)[:80]
             raise UnreadableFile(f"it has no column '{file.title_column}', but {shown}")
 
-    def documents(self, rows: Iterable[_NumberedRow]) -> Iterator[Document]:
+    def documents(self, rows: Iterable[NumberedRow]) -> Iterator[Document]:
         """The documents of the rows, in their order."""
         docids = _Docids(self._file)
         remaining = iter(rows)
@@ -413,7 +413,7 @@ class _Table:
         # A list of stock has a description beside the article, number and shelf of each thing.
         return () if present == {DESCRIPTION} else TEXT_COLUMNS
 
-    def _title_name(self, rows: Sequence[_NumberedRow], text_columns: Sequence[str]) -> str:
+    def _title_name(self, rows: Sequence[NumberedRow], text_columns: Sequence[str]) -> str:
         """The column that is the title of rows; '' if a column says so, or has their text."""
         chosen = self._file.title_column
         named = {name.lower() for name in self._names}
@@ -428,13 +428,13 @@ class _Table:
 class _FirstRows:
     """The first rows of a table, and what reading the one behind them raised."""
 
-    rows: Sequence[_NumberedRow]
+    rows: Sequence[NumberedRow]
     error: Exception | None
 
 
-def _read_first(rows: Iterator[_NumberedRow]) -> _FirstRows:
+def _read_first(rows: Iterator[NumberedRow]) -> _FirstRows:
     """The rows that decide which column is the title."""
-    first: list[_NumberedRow] = []
+    first: list[NumberedRow] = []
     size = 0
     try:
         for row in islice(rows, _ROWS_OF_TITLES):
@@ -448,7 +448,7 @@ def _read_first(rows: Iterator[_NumberedRow]) -> _FirstRows:
     return _FirstRows(first, None)
 
 
-def _distinct(names: Iterable[str]) -> list[str]:
+def distinct_names(names: Iterable[str]) -> list[str]:
     """The names of columns, where another one has a name with their number: 'tag', 'tag_3'."""
     distinct: list[str] = []
     for number, name in enumerate(names, 1):
@@ -460,7 +460,7 @@ def _distinct(names: Iterable[str]) -> list[str]:
 
 
 def _first_of(values: Iterable[str], names: Iterable[str]) -> str | None:
-    """The first of some names that is there, as it is written there; None for none."""
+    """The first of some names that the table has, in the table's spelling; None for none."""
     for wanted in names:
         for name in values:
             if name.lower() == wanted.lower():
@@ -475,7 +475,7 @@ def _pop(values: dict[str, Any], name: str) -> Any:
 
 
 def _is_identifier(value: Any) -> bool:
-    """Whether a value can be a docid: a text, or an integer."""
+    """Whether a value can be a docid: text, or an integer."""
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
@@ -489,7 +489,7 @@ def _text_of(value: Any) -> str:
 
 
 def _typed(value: Any) -> Any:
-    """A value as a field has it: a text may be a number or a truth value, bytes are none."""
+    """A value for a field: text may be a number or a truth value; bytes are not a value."""
     if isinstance(value, str):
         return value_of_text(value)
     if isinstance(value, bytes):

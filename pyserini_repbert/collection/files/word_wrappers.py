@@ -1,6 +1,6 @@
 """Word documents without hidden text, and without elements that mammoth ignores.
 
-What such an element holds stays. Mammoth names it: 'An unrecognised element was ignored:
+The content of such an element is kept. Mammoth names it: 'An unrecognised element was ignored:
 w:fldSimple'. Mammoth reads hidden text as any other.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import IO
 
@@ -23,14 +24,15 @@ _SPOKEN = re.compile(
     rb'<w:rt>(?:(?!</?w:rt>)[\s\S]){0,4000}</w:rt>|'
     rb'<w:rubyPr>(?:(?!</?w:rubyPr>)[\s\S]){0,4000}</w:rubyPr>'
 )
-# A run of text, what may stand around its properties, and the property that hides it.
+# A run of text, the elements that may surround its properties, and the property that hides it.
 _RUN_TAG = re.compile(rb'<(/?)w:(r|p|rPrChange|vanish|rStyle|pStyle)((?:\s[^<>]{0,4000})?)/?>')
 _NOT_HIDDEN = re.compile(rb'w:val\s*=\s*["\'](?:0|false|off)["\']')
 # What a style is of.
 _ELEMENT_OF_STYLE = {b'rStyle': b'r', b'pStyle': b'p'}
 _HIDING = (b'vanish', *_ELEMENT_OF_STYLE)
-# A style of the document, and the property that hides what has it.
-_STYLE_TAG = re.compile(rb'<(/?)w:(style|vanish|pPr)((?:\s[^<>]{0,4000})?)/?>')
+# A style of the document, the style that it extends, and the property that hides text with this
+# style.
+_STYLE_TAG = re.compile(rb'<(/?)w:(style|basedOn|vanish|pPr)((?:\s[^<>]{0,4000})?)/?>')
 _STYLE_ID = re.compile(rb'\bw:styleId\s*=\s*["\']([^"\']{1,253})["\']')
 _VALUE = re.compile(rb'\bw:val\s*=\s*["\']([^"\']{1,253})["\']')
 _STYLES = 'word/styles.xml'
@@ -65,28 +67,65 @@ def without_wrappers(stream: IO[bytes]) -> IO[bytes]:
     return stream
 
 
+@dataclass
+class _Style:
+    """A style of a document.
+
+    Attributes
+    ----------
+    parent : the style whose properties it has, too; b'' for none
+    is_hidden : what it says of its text; None: nothing
+    """
+
+    parent: bytes = b''
+    is_hidden: bool | None = None
+
+
 def _hidden_styles(archive: zipfile.ZipFile) -> frozenset[bytes]:
-    """The names of the styles whose text is hidden."""
+    """The names of the styles whose text is hidden, by themselves or by those they extend."""
     if _STYLES not in archive.namelist():
         return frozenset()
-    hidden = set()
-    style = b''
+    styles = _read_styles(archive.read(_STYLES))
+    return frozenset(name for name in styles if _is_hidden(name, styles))
+
+
+def _read_styles(content: bytes) -> dict[bytes, _Style]:
+    """The styles of a document, by their names."""
+    styles: dict[bytes, _Style] = {}
+    # What stands outside of styles is about none.
+    style = _Style()
     is_of_end = False
-    for tag in _STYLE_TAG.finditer(archive.read(_STYLES)):
+    for tag in _STYLE_TAG.finditer(content):
         slash, name, attributes = tag.groups()
         if name == b'style':
+            style = _Style()
             identifier = None if slash else _STYLE_ID.search(attributes)
-            style = b'' if identifier is None else identifier[1]
+            if identifier is not None:
+                styles[identifier[1]] = style
         elif name == b'pPr':
             # Within a paragraph's own properties, it hides only the sign of its end.
             is_of_end = not slash and not tag[0].endswith(b'/>')
-        elif style and not is_of_end and not _NOT_HIDDEN.search(attributes):
-            hidden.add(style)
-    return frozenset(hidden)
+        elif name == b'basedOn':
+            parent = _VALUE.search(attributes)
+            style.parent = b'' if parent is None else parent[1]
+        elif not slash and not is_of_end:
+            style.is_hidden = not _NOT_HIDDEN.search(attributes)
+    return styles
+
+
+def _is_hidden(name: bytes, styles: Mapping[bytes, _Style]) -> bool:
+    """Whether a style hides its text: as it says, or the nearest one above that says anything."""
+    passed = set()
+    while name in styles and name not in passed:
+        if styles[name].is_hidden is not None:
+            return bool(styles[name].is_hidden)
+        passed.add(name)
+        name = styles[name].parent
+    return False
 
 
 def _without_hidden_text(content: bytes, styles: frozenset[bytes]) -> bytes:
-    """A part of a document without the text of hidden runs; `styles` hide what has them.
+    """A part of a document without the text of hidden runs; `styles` hide the text that has them.
 
     The runs stay: mammoth refuses a field whose end is there without its beginning.
     """
@@ -124,7 +163,7 @@ def _hidden_runs(content: bytes, styles: frozenset[bytes]) -> list[TextSpan]:
 def _hide(element: _OpenElement, name: bytes, attributes: bytes, styles: frozenset[bytes]) -> None:
     """Note what a property, or a style, says of the element around it.
 
-    Within a paragraph's own properties, those of a run are about the sign of its end.
+    Within a paragraph's properties, a run's properties concern the paragraph mark.
     """
     if name == b'vanish':
         if element.name == b'r':

@@ -86,7 +86,7 @@ class CollectionIndex(Index):
 
     Attributes
     ----------
-    generation : stays as it is while the index is open
+    generation : does not change while the index is open
     filter : which documents count
     """
 
@@ -177,8 +177,10 @@ class CollectionIndex(Index):
 
     @cached_property
     def _scanned(self) -> dict[str, ScannedRanking]:
-        """The rankings whose hits a scan finds: that of the dense vectors has the name of the scan,
-        others have their own before it.
+        """The rankings whose hits a scan finds.
+
+        The ranking of the dense vectors has the name of the scan; others put their own name before
+        it.
         """
         scanned = {}
         for scan in scans():
@@ -378,7 +380,7 @@ class CollectionIndex(Index):
 
     def prepare(self, machine: Machine) -> None:
         for live in self.generation.shards:
-            # Searches go on where the folder is moved away.
+            # Searches continue if the folder is moved away.
             live.shard.map_all()
         self._field_counter.prepare()
         has_new_encoder = not self._query_encoder.is_open
@@ -401,7 +403,7 @@ class CollectionIndex(Index):
         models = self.generation.settings.further_models
         if not models:
             return None
-        # That which orders the best hits, if one does.
+        # The ranking that orders the best hits, if there is one.
         kind = rescoring_kind(self.generation.settings) or next(iter(models))
         model = models[kind]
         return ExplainingModel(model.encoder, kind.work.reranker_settings(model))

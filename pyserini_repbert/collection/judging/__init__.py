@@ -1,1 +1,1 @@
-"""What people judge in a collection, and what is learned from it."""
+"""People's judgments in a collection, and what is learned from them."""

@@ -1,8 +1,7 @@
-"""The judged questions of a collection, what it answers to them, and how good that is.
+"""The judged questions of a collection, its hits for them, and how good these are.
 
 Documents that are new are not judged yet, and would look like losses. So each question has two
-figures: nDCG@10, and nDCG@10 of the judged documents alone, which are Sakai's condensed lists
-(SIGIR 2007).
+figures: nDCG@10, and nDCG@10 of only the judged documents (Sakai's condensed lists, SIGIR 2007).
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class JudgedQuestions:
     ----------
     topics : those with a relevant document
     qrels : the judgments of these
-    without_relevant : questions of which nobody judged a document relevant
+    without_relevant : questions for which nobody judged a document relevant
     """
 
     topics: Sequence[Query]
@@ -81,12 +80,12 @@ def judged_questions(folder: Path) -> JudgedQuestions:
 
 @dataclass(frozen=True)
 class CollectionAnswers:
-    """What a collection answers to questions, by its search as it is now.
+    """What a collection finds for questions with its present search.
 
     Attributes
     ----------
     generation : that was asked
-    run : of the search, with the rerankers to which a person set the collection
+    run : of the search, with the rerankers that a user set
     runs : of each ranking of it
     answered : P(answered) of each question, by qid; empty if it is not known
     """
@@ -122,7 +121,7 @@ def ask_collection(
 
 @dataclass(frozen=True)
 class QuestionValues:
-    """nDCG@10 of each question, plain, and of the judged documents alone."""
+    """nDCG@10 of each question, over all documents and over only the judged ones."""
 
     ndcg: Sequence[float]
     condensed: Sequence[float]

@@ -106,7 +106,7 @@ def _learn(
         open_topics(str(folder))
     else:
         store = JudgmentsWithModel(store.path, model_judge)
-    # What is judged meanwhile counts as new.
+    # Judgments made meanwhile count as new.
     now = datetime.now(UTC).isoformat(timespec='milliseconds')
     n_judgments = judgments_of(folder).count()
     weights = bm25_settings(folder)
@@ -192,7 +192,7 @@ def use_learning(folder: Path, in_use: bool, even_if_worse: bool = False) -> Lea
     ----------
     folder : of the collection
     in_use : False: as before any learning
-    even_if_worse : also what is not better than the search was when it learned
+    even_if_worse : also use it if it is not better than the search was when it learned
 
     Returns what is in use. Raises InputError for a collection that has not learned yet, and
     NotBetterError for what is not better.

@@ -11,7 +11,7 @@ from pyserini_repbert.data.values import Choice
 
 
 class JudgmentFormat(Choice, what='format of judgments'):
-    """What is exported of judgments."""
+    """The judgments to export."""
 
     TOPICS = 'topics'
     QRELS = 'qrels'

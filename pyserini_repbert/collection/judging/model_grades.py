@@ -1,7 +1,7 @@
 """Grades of language models, beside people's judgments and never among them.
 
-They lie in a separate table of the file of judgments: code that reads judgments does not see them.
-`JudgmentsWithModel` mixes both, where that is asked for.
+They are in a separate table of the file of judgments, so code that reads judgments does not see
+them. `JudgmentsWithModel` combines both on request.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ModelAgreement:
     judge : the model's name as a judge
     n_grades : how many grades it gave
     pairs : the people's grade and the model's, of each question and document that both judged
-    kappa : Cohen's kappa of these; None without any, and where chance alone would always agree
+    kappa : Cohen's kappa of these; None without any, and if chance alone would always agree
     """
 
     judge: str

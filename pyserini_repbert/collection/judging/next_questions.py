@@ -42,8 +42,8 @@ def order_questions(folder: Path, device: str = 'cpu') -> list[NextQuestion]:
     """Put the questions that nobody has judged in the order in which they teach most, and store it.
 
     By turns, the next question is the one on which rankings differ most, the one whose P(answered)
-    is nearest to a half, if it is known, and one at random. P(answered) is of the search as it is
-    now, with its rerankers.
+    is nearest to a half, if it is known, and one at random. The probability that a question is
+    answered concerns the present search, with its rerankers.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def order_questions(folder: Path, device: str = 'cpu') -> list[NextQuestion]:
 
 
 def _ask(folder: Path, topics: Sequence[Query], device: str) -> list[_Asked]:
-    """What a collection says of questions, by its search as it is now."""
+    """What a collection says about questions, by its present search."""
     with ask_collection(folder, topics, device) as answers:
         asked = []
         for topic in topics:

@@ -1,5 +1,5 @@
-"""How a collection is searched unless a user says otherwise: what a person set, with `index
-settings`, over what it learned.
+"""How a collection is searched by default: what a user set with `index settings` goes before what
+it learned.
 
 It is stored as a learning is: in a folder of `adapt`, which is in use.
 """
@@ -40,7 +40,7 @@ _FUSION_FIELDS = ('fusion', 'alpha', 'weights', 'normalize', 'rrf_k', 'depth')
 CHOICE_FIELDS = ('rankings', 'aggregate', *_FUSION_FIELDS)
 OWN_FIELDS = (*CHOICE_FIELDS, 'k1', 'b', 'stages')
 
-# Attributes of `AdaptedSearch`, with what they are where nothing was learned or set.
+# Attributes of `AdaptedSearch`, with their values if nothing was learned or set.
 _USUAL_CHOICE: dict[str, Any] = {
     'rankings': (),
     'aggregate': 'max',
@@ -101,10 +101,10 @@ def set_settings(folder: Path, values: Mapping[str, Any], *, is_by_sync: bool = 
     Parameters
     ----------
     folder : of the collection
-    values : of `OWN_FIELDS`; what is not among them stays as it is
+    values : of `OWN_FIELDS`; missing ones do not change
     is_by_sync : whether a sync sets rankings by the documents, not a person
 
-    Raises InputError for a folder that is not a collection, and for what it cannot be searched by.
+    Raises InputError for a folder that is not a collection, and for settings that it cannot use.
     """
     _check_collection(folder)
     spec = PipelineSpec.of({**values, 'index': str(folder), 'adapted': NO_ADAPTATION})
@@ -167,7 +167,7 @@ def _chosen_others(search: _OwnSearch) -> frozenset[str]:
 def undo_settings(folder: Path) -> None:
     """Search a collection as before its last setting.
 
-    Raises InputError for a folder that is not a collection, and where no setting is in use.
+    Raises InputError for a folder that is not a collection, and if no setting is in use.
     """
     _check_collection(folder)
     store = judgments_of(folder)
@@ -366,7 +366,7 @@ def _names_of_choice(values: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _search_of(folder: Path, learning: Learning | None) -> _OwnSearch:
-    """How a collection is searched by what it learned or was set to; None: by default."""
+    """How a collection is searched according to what it learned or a user set; None: by default."""
     settings = _settings_of(folder)
     if learning is None or not fits_models(learning, settings):
         return _USUAL

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 # In units of the chart's own, which the page stretches.
 WIDTH = 1000
 HEIGHT = 160
-# Which part of its step a bar fills, where there are so few that gaps can be seen.
+# The share of its step that a bar fills, if bars are few enough for visible gaps.
 _FILLED = 0.8
 _MOST_WITH_GAPS = 250
 

@@ -13,7 +13,7 @@ from pyserini_repbert.evaluate.report.runs import MeasuredRun, is_relevant
 
 # Questions of each kind: the greatest losses, the greatest gains.
 _MOST_QUESTIONS = 5
-# Hits of each ranking, and relevant documents, of such a question.
+# How many hits of each ranking, and how many relevant documents, such a question shows.
 _MOST_HITS = 5
 _MOST_RELEVANT = 10
 _SNIPPET_CHARACTERS = 240

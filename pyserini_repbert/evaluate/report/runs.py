@@ -15,7 +15,7 @@ TOP_HITS = 10
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """A run of which the report tells.
+    """A run in the report.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ from pyserini_repbert.evaluate.significance import LEVEL
 _LEAST_P = 0.0001
 # "At least 25" questions (Buckley and Voorhees, Evaluating Evaluation Measure Stability, 2000).
 _FEW_QUESTIONS = 25
-# Below this share of judged hits, figures say little of what was not judged.
+# Below this share of judged hits, figures say little about unjudged ones.
 _SMALL_SHARE = 0.5
 # Of two judged shares: from here on, the ranking with the smaller one is at a disadvantage.
 _UNEQUAL_SHARES = 0.1
@@ -108,7 +108,7 @@ def cautions(n_questions: int, n_without_relevant: int, shares: Mapping[str, flo
 
 
 def model_cautions(judge: str | None) -> list[str]:
-    """That a language model judged, too, which `judge` names; nothing where none did."""
+    """A sentence that the language model `judge` also judged; nothing if none did."""
     if judge is None:
         return []
     return [f"Grades of the language model '{judge}' are among the judgments: not people's alone."]
@@ -136,7 +136,7 @@ def _share_cautions(shares: Mapping[str, float]) -> list[str]:
 
 
 def p_text(p: float) -> str:
-    """'= 0.0123', as it stands behind p."""
+    """'= 0.0123', to follow 'p'."""
     if p < _LEAST_P:
         return f'< {_LEAST_P}'
     return f'= {p:.4f}'

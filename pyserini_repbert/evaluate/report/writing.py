@@ -45,18 +45,19 @@ _PACKAGES = ('pyserini_repbert', 'python', 'ir-measures', 'pytrec-eval-terrier',
 
 @dataclass(frozen=True)
 class ReportSettings:
-    """How a report compares, and what it says of its inputs.
+    """How a report compares, and what it says about its inputs.
 
     Attributes
     ----------
     measures : the first one decides which questions are shown
-    inputs : what was read, except for the runs
+    inputs : the files read, except for the runs
     made_on : the day
     test : what p is of
     confidence : of the intervals
     samples, seed : of the bootstrap and the randomisation test
     judged_only : whether hits without a judgment were left out of the measures
-    model_judge : the language model whose grades are among the judgments; None for people's alone
+    model_judge : the language model whose grades are among the judgments; None if only people
+        judged
     """
 
     measures: Sequence[NamedMeasure]
@@ -198,7 +199,7 @@ def _gains_and_losses(
     viewer: QuestionViewer,
     settings: ReportSettings,
 ) -> GainsAndLosses:
-    """What a selection's second run gains and loses against the first one."""
+    """The gains and losses of a selection's second run against the first one."""
     baseline, run = selection.runs
     sentences: list[str] = []
     for one in compared:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from pyserini_repbert.data.ordering import reciprocal_scores
 from pyserini_repbert.data.qrels import Qrels
@@ -16,8 +16,8 @@ def consistency_factors(run: Run, reference: Run, depths: Sequence[int]) -> dict
 
     The mean is over the queries for which `run` has hits (the proportion is not defined for
     others); a query that the reference lacks has the proportion 0. Where a query has fewer than n
-    hits, the proportion counts its hits. `depths` are each n, at least 1. All hits of the
-    reference are candidates, of which the paper takes 1000.
+    hits, the proportion counts its hits. `depths` are each n, at least 1. All hits of the reference
+    are candidates; the paper takes 1000.
     """
     totals = dict.fromkeys(depths, 0.0)
     rankings = {qid: ranking.docids for qid, ranking in run.items() if ranking.docids}
@@ -60,26 +60,12 @@ def rerank_top(first: Ranking, reranked: Ranking, n: int) -> Ranking:
     return Ranking([*head, *first.docids[n:]], reciprocal_scores(len(first.docids)))
 
 
-def rerank_at_depths(
-    first: Run, reranked: Run, qrels: Qrels, measures: Sequence[NamedMeasure], depths: Sequence[int]
-) -> dict[int, dict[str, float]]:
-    """Depth -> measure name -> value, if so many hits are reranked (RepBERT Table 2, Figure 1b).
-
-    Parameters
-    ----------
-    first, reranked : the run of the first stage, and the same hits in the order of a reranker
-    qrels : the judgments
-    measures : what is measured, over all judged topics
-    depths : numbers of hits
-    """
-    evaluations = evaluate_depths(first, reranked, qrels, measures, depths)
-    return {depth: evaluation.means for depth, evaluation in evaluations}
-
-
 def evaluate_depths(
     first: Run, reranked: Run, qrels: Qrels, measures: Sequence[NamedMeasure], depths: Sequence[int]
 ) -> Iterator[tuple[int, Evaluation]]:
-    """Each depth, and the run of which so many hits are reranked, over all judged topics.
+    """Each depth, with the run in which so many hits are reranked, over all judged topics.
+
+    RepBERT has them in Table 2 and Figure 1b.
 
     Parameters
     ----------
@@ -98,16 +84,6 @@ def evaluate_depths(
             for qid, ranking in judged.items():
                 run[qid] = rerank_top(ranking, reranked.get(qid, NO_HITS), depth)
         yield depth, evaluate(run, qrels, measures)
-
-
-def values_by_depth(
-    evaluations: Mapping[str, Mapping[int, Evaluation]], measure: str
-) -> dict[str, dict[int, float]]:
-    """Run -> depth -> mean of a measure."""
-    values = {}
-    for name, by_depth in evaluations.items():
-        values[name] = {depth: one.means[measure] for depth, one in by_depth.items()}
-    return values
 
 
 def count_unscored(first: Run, reranked: Run, qrels: Qrels, depth: int) -> int:

@@ -30,7 +30,7 @@ class PruningSetting(NamedTuple):
 
     Attributes
     ----------
-    prune : how many weights of a passage are kept, the largest ones; 0 for all
+    prune : how many of a passage's largest weights are kept; 0 for all
     weights : 'float16' or 'uint8'
     """
 
@@ -155,8 +155,8 @@ def _candidates_index(
 def _pruned_index(
     base: TermWeightsBundle, setting: PruningSetting, folder: Path
 ) -> TermWeightsBundle:
-    """The index of a setting, made from one with more weights unless it is there."""
-    # `base` was compared with model, corpus and run: what bears its name was made from it.
+    """The index of a setting; if it is missing, it is made from one with more weights."""
+    # `base` was compared with model, corpus and run, so an index with its name was made from it.
     path = folder / f'{base.folder.name}-top{setting.prune}-{setting.weights}'
     if (path / 'manifest.json').is_file():
         return TermWeightsBundle(path)

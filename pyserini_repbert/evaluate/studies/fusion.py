@@ -23,32 +23,11 @@ from pyserini_repbert.ranking import Run
 
 RRF_KS = (1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0)
 ALPHAS = tuple(step / 20 for step in range(1, 20))
-# Runs of which all subsets and orders are tried; of more, pairs, and all runs with each of them
-# leading once.
+# The most runs for which all subsets and orders are tried. With more, pairs are tried, and all runs
+# with each of them leading once.
 _FEW = 4
 # Tried without judgments. `MAX`, a collection's own way, is tried where that is searched.
 _UNTUNED_SCALES = (Normalization.NONE, Normalization.MINMAX, Normalization.ZSCORE)
-
-
-def fusion_table(
-    runs: Mapping[str, Run],
-    qrels: Qrels,
-    measures: Sequence[NamedMeasure],
-    settings: FusionSettings | None = None,
-    k: int | None = 1000,
-) -> dict[str, dict[str, dict[str, float]]]:
-    """Measure -> row's run -> column's run -> value of the two fused, over all judged topics.
-
-    Parameters
-    ----------
-    runs : by their names
-    qrels : the judgments
-    measures : what is measured
-    settings : how two runs are fused; None: interleaved
-    k : hits of a topic in a fused run; None: all
-    """
-    evaluations = evaluate_fusions(runs, qrels, measures, settings, k)
-    return {named.name: table_of(evaluations, named.name) for named in measures}
 
 
 def evaluate_fusions(
@@ -60,7 +39,7 @@ def evaluate_fusions(
 ) -> dict[str, dict[str, Evaluation]]:
     """Row's run -> column's run -> the two fused, evaluated over all judged topics.
 
-    A run with itself is the run alone.
+    A run fused with itself is the run.
 
     Parameters
     ----------
@@ -79,16 +58,6 @@ def evaluate_fusions(
                 run = by_rank(fuse_runs([first, second], how, k))
             evaluations[row][column] = evaluate(run, qrels, measures)
     return evaluations
-
-
-def table_of(
-    evaluations: Mapping[str, Mapping[str, Evaluation]], measure: str
-) -> dict[str, dict[str, float]]:
-    """Row -> column -> mean of a measure."""
-    table = {}
-    for row, cells in evaluations.items():
-        table[row] = {column: cell.means[measure] for column, cell in cells.items()}
-    return table
 
 
 @dataclass(frozen=True)
@@ -178,7 +147,7 @@ def settings(
 
 
 def _settings_of(method: FusionMethod, subset: tuple[str, ...]) -> Iterator[RunFusion]:
-    """The settings of one method to try for some of the runs: its own alone, if none is known."""
+    """The settings of one method to try for some of the runs; only its own, if none is known."""
     if method is FusionMethod.INTERLEAVE:
         for order in _orders(subset):
             yield RunFusion(order, FusionSettings())
@@ -246,7 +215,10 @@ def untuned_settings(names: Sequence[str]) -> list[RunFusion]:
 
 
 def _dense_share(share: float, n_sparse: int) -> float | tuple[float, ...]:
-    """The weight of a dense run; with several sparse ones, also theirs, which are even."""
+    """The weight of a dense run.
+
+    If there are several sparse runs, also their weights, which are equal.
+    """
     if n_sparse == 1:
         return share
     rest = (1 - share) / n_sparse
@@ -256,7 +228,7 @@ def _dense_share(share: float, n_sparse: int) -> float | tuple[float, ...]:
 def _weights(n_runs: int) -> Iterator[tuple[float, ...]]:
     """Weights above 0 that sum to 1: even ones first, then multiples of 1/6.
 
-    Of more than four runs, there are only the even ones.
+    For more than four runs, only equal weights are tried.
     """
     yield (1 / n_runs,) * n_runs
     if n_runs > _FEW:
@@ -369,5 +341,5 @@ def _mean(evaluation: Evaluation, topics: Sequence[str]) -> float:
 
 
 def _best(tried: Mapping[RunFusion, Evaluation], topics: Sequence[str]) -> RunFusion:
-    """The setting with the greatest mean; the first of equal ones."""
+    """The setting with the greatest mean; the first if several are equal."""
     return max(tried, key=lambda setting: _mean(tried[setting], topics))

@@ -49,12 +49,12 @@ def measure_latency(
 ) -> list[StageLatency]:
     """Rank topics one at a time: the first ones warm up, the next ones are timed.
 
-    Searchers of a fusion run at the same time where they can, so their times may overlap.
+    Searchers of a fusion run at the same time if possible, so their times may overlap.
 
     Parameters
     ----------
     pipeline : a first stage, alone or with rerankers
-    topics : at least `n_warmup + n_timed`, of which the first are taken
+    topics : at least `n_warmup + n_timed`; the first ones are used
     n_warmup : how many are ranked before the first that is timed
     n_timed : how many are timed
     k : hits of each

@@ -55,7 +55,7 @@ class Setting:
         """Model inputs for a query with `n` candidates; by default with k0.
 
         Together k0 + k1(k1 - 1) (Multi-Stage Figure 4), and k0 + k1 m with 'sample'. The paper's
-        Figure 3 counts k1(m - 1) there, but eq. 7 draws m competitors, each of which is an input.
+        Figure 3 counts k1(m - 1) there, but eq. 7 draws m competitors, and each needs an input.
         """
         n_mono = self.k0 if n is None else min(n, self.k0)
         n_duo = min(self.k1, n_mono)
@@ -115,7 +115,7 @@ def settings(
     ----------
     k0s, k1s : candidates of monoBERT and of duoBERT
     methods : aggregations
-    samples : the m of 'sample', of which every one below k1 - 1 is taken
+    samples : the values of m for 'sample'; those below k1 - 1 are used
     """
     chosen = []
     depths = sorted(set(k1s))
@@ -242,7 +242,8 @@ def pareto_front(points: Sequence[Point], measure: str) -> list[Point]:
 
 
 def best_within(points: Sequence[Point], measure: str, budget: float) -> Point:
-    """The best point that takes at most `budget` inferences a query; the cheapest of equal ones."""
+    """The best point with at most `budget` inferences a query; the cheapest if several are
+    equal."""
     affordable = [point for point in points if point.inferences <= budget]
     if not affordable:
         least = min(point.inferences for point in points)

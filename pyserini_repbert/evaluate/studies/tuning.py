@@ -190,7 +190,7 @@ def measure_settings(
 def best_setting(
     values: Mapping[TunedSetting, Mapping[str, float]], qids: Sequence[str]
 ) -> TunedSetting:
-    """The setting with the best mean over topics, the first of equal ones."""
+    """The setting with the best mean over topics; the first if several are equal."""
     return max(values, key=lambda setting: fmean(values[setting][qid] for qid in qids))
 
 

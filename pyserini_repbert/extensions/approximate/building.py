@@ -41,13 +41,13 @@ def build_ann(
     Parameters
     ----------
     index : the folder
-    settings : what it has to reach; default: 0.98 of exact search's 1,000 best passages
+    settings : the recall to reach; default: 0.98 of exact search's 1,000 best passages
     ranking : whose vectors it finds passages by: 'dense', or 'multi', of token vectors
     overwrite : replace the approximate index
     on_progress : called with the number of vectors added since the last call
 
     Raises InputError for an index without vectors, or without vectors of this ranking, for fewer
-    than 624 vectors, and where no setting finds enough; nothing is written then.
+    than 624 vectors, and if no setting finds enough. Nothing is written then.
     """
     folder = Path(index)
     kind = kind_of(str(folder))
@@ -81,7 +81,7 @@ def build_collection_ann(
 ) -> CollectionAnnRecord:
     """Build the approximate index of a ranking of a collection's newest generation.
 
-    The parameters are as of `build_ann`; recall is measured on the live passages.
+    The parameters are as in `build_ann`; recall is measured on the live passages.
     """
     from pyserini_repbert.collection.generation import open_generation
     from pyserini_repbert.collection.passage_vectors import PassageVectors

@@ -1,4 +1,4 @@
-"""The approximate index of a dense bundle: it belongs to that bundle alone."""
+"""The approximate index of a dense bundle, which belongs only to that bundle."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def build_bundle_ann(
     Parameters
     ----------
     bundle : the vectors
-    settings : what it has to reach
+    settings : the recall to reach
     overwrite : replace the bundle's approximate index
     on_progress : called with the number of vectors added since the last call
 

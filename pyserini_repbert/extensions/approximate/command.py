@@ -69,7 +69,7 @@ def make_ann(options: argparse.Namespace) -> None:
 
 
 def _settings(options: argparse.Namespace) -> AnnSettings:
-    """What the index has to reach, with the queries of --topics as they are encoded."""
+    """The recall to reach, with the encoded queries of --topics."""
     from pyserini_repbert.extensions.approximate.making import AnnSettings
     from pyserini_repbert.indexes.kind import SearchOptions, kind_of
     from pyserini_repbert.indexes.machine import Machine

@@ -1,9 +1,9 @@
 """The approximate index of a ranking of a collection: its files, and the shards that it covers.
 
-It has the rows of the shards that its record names, and stays in use while the collection changes:
-rows that have died are left out of what it finds, newer shards are searched exactly, and shards
-that are gone are passed over. So only the finding of passages in the shards that it has is
-approximate. It is built by a reader, without the lock of the collection's writer.
+It has the rows of the shards that its record names, and stays in use while the collection changes.
+Dead rows are left out of its hits, newer shards are searched exactly, and removed shards are
+skipped. So only the finding of passages in the shards that it has is approximate. It is built by a
+reader, without the lock of the collection's writer.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ _OPENED: WeakValueDictionary[tuple[str, CollectionAnnRecord], AnnIndex[Collectio
 def open_collection_ann(folder: Path, remembered: bool = True) -> AnnIndex[CollectionAnnRecord]:
     """The approximate index in a folder, opened once for all generations that use it.
 
-    `folder` is as of `RankingVectors`. `remembered` is as in `AnnIndex`. Raises InputError if there
-    is none, DamagedFileError for one that is not whole.
+    `folder` is as in `RankingVectors`. `remembered` is as in `AnnIndex`. Raises InputError if there
+    is none, and DamagedFileError if it is incomplete.
     """
     for _ in range(_TRIES):
         record = _read_record(folder)
@@ -122,7 +122,7 @@ def _read_record(folder: Path) -> CollectionAnnRecord:
 
 
 def copy_collection_ann(source: Path, target: Path) -> None:
-    """Copy the approximate index in a folder, if it has one, into another folder.
+    """Copy the approximate index of a folder, if it has one, into another folder.
 
     Raises BusyError if other processes replace it all the time.
     """
@@ -209,8 +209,10 @@ class CoveredRows:
         self.is_covered[self._rows[self._rows >= 0]] = True
 
     def rows_of(self, vectors: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The row of the generation for each vector of the index; -1 where its shard is gone, and
-        for a vector -1. Both are of one shape.
+        """The row of the generation for each vector of the index; -1 if its shard was removed, and
+        for a vector -1.
+
+        Both are of one shape.
         """
         groups = vectors
         if self._ends is not None:

@@ -29,7 +29,7 @@ from pyserini_repbert.search.scores import (
 
 # Queries whose candidates are in memory together.
 QUERY_GROUP = 256
-# Queries on which recall is measured, where none are given.
+# How many queries measure recall if none are given.
 SAMPLE = 200
 # Noise that makes a query of a passage's vector, in standard deviations of each dimension.
 _NOISE = 0.5
@@ -81,7 +81,7 @@ def allowed_rows(rows: NDArray[np.int64], allowed: NDArray[np.bool_] | None) -> 
     """Candidates, int64 (n, m), with -1 instead of those that are not allowed, bool (rows,)."""
     if allowed is None:
         return rows
-    # A -1 stays what it is, whatever the last row is.
+    # A -1 does not change, whatever the last row is.
     return np.where((rows >= 0) & allowed[rows], rows, -1)
 
 
@@ -142,8 +142,8 @@ def _sample_queries(vectors: SizedVectors) -> NDArray[np.float32]:
 def mean_recall(truth: list[TopRows], tops: list[TopRows], hits: int) -> float:
     """The mean share of the `hits` best rows that were found, 0 to 1.
 
-    Rows that tie with the last count as well. `truth` is what exact search found for each query,
-    `tops` what is judged.
+    Rows that tie with the last count as well. `truth` has each query's hits by exact search, `tops`
+    the hits to judge.
     """
     shares = [
         np.isin(top.rows[:hits], best.rows).sum() / min(hits, len(best.rows))

@@ -30,7 +30,10 @@ def ann_folder(folder: Path, ranking: str) -> Path:
 
 
 def kind_of_ranking(ranking: str) -> Representation:
-    """What is searched by a ranking. Raises InputError for one that has no approximate index."""
+    """The vectors that a ranking searches.
+
+    Raises InputError for one that has no approximate index.
+    """
     kinds = {kind.ranking: kind for kind in kinds_with_vectors()}
     if ranking not in kinds:
         raise InputError(

@@ -40,7 +40,7 @@ RECORD_CONFIG = ConfigDict(strict=True, extra='forbid', defer_build=True)
 
 @dataclass(frozen=True, kw_only=True, config=RECORD_CONFIG)
 class AnnRecord:
-    """The record of an approximate index, `ann.json`, without what it belongs to."""
+    """The record of an approximate index, `ann.json`, without the index it belongs to."""
 
     ann: AnnKind
     factory: Name  # the description given to FAISS's `index_factory`
@@ -80,7 +80,7 @@ class AnnIndex(Generic[RecordT]):
     Parameters
     ----------
     folder : of the index, 'ann'
-    record : what the index has to be
+    record : what the index must match
     verify : compare the index file with its sha256
     remembered : trust a checksum computed before, as long as the file seems untouched
 
@@ -130,7 +130,7 @@ class AnnIndex(Generic[RecordT]):
 def read_ann_record(folder: Path, kind: type[RecordT]) -> RecordT:
     """The record of the approximate index in the folder of an index.
 
-    Raises InputError if there is none, DamagedFileError for a record that is not whole.
+    Raises InputError if there is none, and DamagedFileError for an incomplete record.
     """
     if not (folder / ANN).exists():
         raise InputError(f'index {folder} has no approximate index: build it with `index ann`')
@@ -184,7 +184,7 @@ def write_ann(
     ----------
     folder : of the index that gets it
     index : of FAISS
-    record : what is known of it except for the sha256 of its file
+    record : its values, except for the sha256 of its file
     check : called last; an error that it raises leaves the index before
 
     Returns the record as written.

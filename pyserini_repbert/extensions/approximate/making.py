@@ -43,7 +43,7 @@ class SizedVectors(Blocks, Protocol):
 
 @dataclass(frozen=True)
 class AnnSettings:
-    """How an approximate index is built, and what it has to reach.
+    """How an approximate index is built, and the recall to reach.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ def make_ann(
     Parameters
     ----------
     vectors : all rows are added to it
-    settings : what it has to reach
+    settings : the recall to reach
     measure : of the recall
     on_progress : called with the number of vectors added since the last call
 
@@ -214,7 +214,7 @@ class _MeasuredEffort:
 
 
 def _cheapest(measure: RecallMeasure, index: Any, kind: AnnKind, asked: float) -> _MeasuredEffort:
-    """The first setting that reaches the recall that is asked for.
+    """The first setting that reaches the requested recall.
 
     Raises InputError if none does.
     """

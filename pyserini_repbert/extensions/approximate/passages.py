@@ -159,7 +159,7 @@ class PassageAnn(_RankingAnn):
         k: int,
         allowed: NDArray[np.bool_],
     ) -> list[TopRows]:
-        """The best of what was found in the index and of what newer shards have."""
+        """The best hits of the index and of newer shards."""
         if not len(self._newer):
             return covered
         newer = self._newer_index.search(queries, k, allowed[self._newer_rows])

@@ -14,7 +14,7 @@ _OFFERED = Field(default=False, description='also offer the approximate indexes 
 
 
 class AnnInServices(ServicePart):
-    """Offers approximate search of each ranking that has an index for it."""
+    """Offers approximate search for each ranking that has an index."""
 
     index_settings: ClassVar[Mapping[str, tuple[Any, Any]]] = {ANN: (bool, _OFFERED)}
 

@@ -28,12 +28,12 @@ from pyserini_repbert.extensions.approximate.ranking_vectors import RankingVecto
 from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.search.scores import top_rows
 
-# Queries on which recall is measured, where none are given.
+# How many queries measure recall if none are given.
 _SAMPLE = 50
 
 
 class TokenRankingVectors(RankingVectors):
-    """The vectors that a further model made of a generation's passages, several of each.
+    """A further model's vectors of a generation's passages, several per passage.
 
     Attributes
     ----------

@@ -179,7 +179,7 @@ class _Probabilities(AnswerFollower):
             if of_parts is None:
                 rankings[leaf.name] = run
             else:
-                # What scores others anew is not part of theirs, and comes behind them.
+                # Stages that score other rankings again are not part of these, and come after them.
                 (parts,) = of_parts.values()
                 runs = [*parts, run][: len(estimator.rankings)]
                 rankings |= zip(estimator.rankings, runs, strict=True)
@@ -194,7 +194,7 @@ class _Probabilities(AnswerFollower):
 
 @dataclass(frozen=True)
 class _EstimatedSearch:
-    """What decides of which search an estimator is.
+    """The settings that decide to which search an estimator belongs.
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ def _estimator(
     ----------
     index : is searched
     systems : their names, in the order of fusion
-    spec : their fusion, the feedback of the dense one, and the stages that rerank
+    spec : their fusion, the dense ranking's feedback, and the stages that rerank
 
     Raises InputError if that is not known.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -41,11 +41,11 @@ ARGUMENT = 'confidence'
 # Where a learning's report has its models: of its search, and of the same without rerankers.
 MODEL = 'model'
 PLAIN_MODEL = 'model_without_rerankers'
-# Of the search that was offered, where it is another, and of the same without rerankers.
+# For the offered search, if it differs, and for the same search without rerankers.
 OFFERED_MODEL = 'model_of_offered'
 OFFERED_PLAIN_MODEL = 'model_of_offered_without_rerankers'
 MODELS = (MODEL, PLAIN_MODEL, OFFERED_MODEL, OFFERED_PLAIN_MODEL)
-# Of models that do not say of which search they are.
+# For models that do not say to which search they belong.
 _EARLIER_VERSION = 1
 
 
@@ -86,10 +86,6 @@ class AnswerConfidence:
         relevant = enumerate(self.relevant)
         return [row for row, probability in relevant if least is None or probability >= least]
 
-    def of_rows(self, rows: Sequence[int]) -> Self:
-        """The same of some of the hits, by their rows."""
-        return replace(self, relevant=tuple(self.relevant[row] for row in rows))
-
 
 class ConfidenceEstimator:
     """Estimates probabilities for one search of a collection.
@@ -100,7 +96,7 @@ class ConfidenceEstimator:
     model : default: what the collection learned
     stages : the rerankers of the search, as NAME@K
 
-    Raises InputError if there is no model whose numbers can be believed.
+    Raises InputError if there is no model with reliable numbers.
     """
 
     def __init__(
@@ -120,7 +116,7 @@ class ConfidenceEstimator:
         model: ConfidenceModel | None = None,
         stages: Sequence[str] = (),
     ) -> Self:
-        """The estimator for the search of a collection; parameters and errors as of the class."""
+        """The estimator for a collection's search; parameters and errors as in the class."""
         return cls(SearchedRankings.of(searcher), model, stages)
 
     @property
@@ -140,8 +136,8 @@ class ConfidenceEstimator:
         Parameters
         ----------
         query : the question
-        docids : of its hits, best first, at least `TOP` where there are so many: these decide
-            whether it is answered; a reranker may have ordered them
+        docids : of its hits, best first, at least `TOP` if there are so many. These decide whether
+            it is answered. A reranker may have ordered them.
         rankings : of the search, by `CollectionRanking`
         relevances : as `relevances_of` gives them, if `reads_relevances`
         """
@@ -165,8 +161,8 @@ def model_for(search: SearchedRankings, stages: Sequence[str] = ()) -> Confidenc
     search : its rankings and their fusion
     stages : its rerankers, as NAME@K
 
-    Raises InputError if there is none, and where tests do not support its numbers; where another
-    search has one that is shown, ConfidenceLostError.
+    Raises InputError if there is none, and if tests do not support its numbers. If another search
+    has a supported one, raises ConfidenceLostError.
     """
     settings = search.dense.generation.settings
     learned = _learned_models(search.dense.generation.folder, settings.models_sha256)
@@ -197,7 +193,7 @@ def model_for(search: SearchedRankings, stages: Sequence[str] = ()) -> Confidenc
 def _learned_models(folder: Path, models_sha256: str) -> list[ConfidenceModel]:
     """What a collection learned with its models of today, the newest first.
 
-    What an earlier release learned does not say of which search it is, and is left out.
+    Models of earlier releases do not say to which search they belong, and are left out.
     """
     store = judgments_of(folder)
     models = []
@@ -228,7 +224,7 @@ def _model_of_search(
 def _differences_text(
     model: ConfidenceModel, search: SearchedRankings, stages: Sequence[str]
 ) -> str:
-    """How a search differs from that of a model."""
+    """How a search differs from a model's search."""
     learned = {**model.search, 'rerank': list(model.stages) or None}
     return differences_text(learned, {**search.description(), 'rerank': list(stages) or None})
 
@@ -295,8 +291,7 @@ def search_with_confidence(
 
     `rerankers`, by their stages, read the best hits, one after the other.
 
-    Raises InputError for a question without text, and where there is no model whose numbers can be
-    believed.
+    Raises InputError for a question without text, and if there is no model with reliable numbers.
     """
     check_question(query)
     rerankers = rerankers or {}

@@ -1,5 +1,5 @@
-"""How far two searches of a collection can be believed, learned from its judgments: the search as
-it is now, and what is offered in its place.
+"""The reliability of two searches of a collection, learned from its judgments: the present search,
+and the one offered instead.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class SearchedQuestions:
 
 @dataclass(frozen=True)
 class SearchConfidence:
-    """What was learned of a search, and the model that is stored."""
+    """What was learned about a search, and the stored model."""
 
     learned: LearnedConfidence
     model: ConfidenceModel
@@ -125,10 +125,10 @@ class ConfidenceLearner:
 
 
 def learn_both_confidences(learned: LearnedSearches) -> dict[str, Any]:
-    """What the report says of confidence in the search as it is now, and in what is offered.
+    """What the report says about confidence in the present search, and in the offered one.
 
-    Of the search as it is now, nothing where it has a query map: earlier judgments of the same
-    questions taught it. The confidence of that search was learned with the map.
+    It says nothing about the present search if that has a query map, which was learned from earlier
+    judgments of the same questions. The confidence of that search was learned with the map.
     """
     learner = ConfidenceLearner(learned.adaptation, learned.store, learned.seed)
     now = learned.now

@@ -1,7 +1,7 @@
 """A collection learns how likely its hits are relevant, and its questions answered.
 
 Each question is judged by models that other folds taught, the folds of `adapt`. It is asked twice:
-as it is, and with its relevant documents taken out of all rankings, which is the hard case.
+unchanged, and with its relevant documents removed from all rankings, which is the hard case.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class AskedQuestion:
 
 @dataclass(frozen=True)
 class Reliability:
-    """How far probabilities can be believed, on what was held out.
+    """The reliability of probabilities on held-out questions.
 
     Attributes
     ----------
@@ -110,13 +110,14 @@ class FittedModels:
 
 @dataclass(frozen=True)
 class LearnedConfidence:
-    """What was learned, and its reliability on questions held out.
+    """What was learned, and its reliability on held-out questions.
 
     Attributes
     ----------
     models : fitted to all questions
     hits : of P(relevant)
-    questions : of P(answered): each question as it is, and with its answers removed
+    questions : for the probability that a question is answered: each question unchanged, and with
+        its answers removed
     counts_unjudged : whether unjudged hits counted as not relevant
     elsewhere_auc : how often a question held out has a greater P(answered) than a question of
         another collection; None if none was asked
@@ -131,7 +132,7 @@ class LearnedConfidence:
     def model(
         self, encoder_weights: str, search: Mapping[str, Any], stages: Sequence[str] = ()
     ) -> ConfidenceModel:
-        """What is stored.
+        """The stored part.
 
         Parameters
         ----------
@@ -201,7 +202,7 @@ class _ReadSearch:
         """Its hits where these documents are taken out of all rankings."""
         rankings = {name: _without(run[topic.qid], docids) for name, run in self._runs.items()}
         parts: list[Run] = [{topic.qid: ranking} for ranking in rankings.values()]
-        # What scores others anew is the last, and the search is as that is.
+        # The last stage scores the other rankings again, so it determines the search.
         is_whole = len(parts) == 1 or CollectionRanking.RESCORED in rankings
         fused = parts[-1] if is_whole else self._searcher.fused(parts, DEPTH)
         reranked = self._rerank([topic], fused)
@@ -326,7 +327,7 @@ class _Questions:
 
 
 def _questions(asked: Sequence[AskedQuestion]) -> _Questions:
-    """Questions as they are, then with their answers removed."""
+    """The unchanged questions, then the questions with their answers removed."""
     rows = [question.question for question in asked] + [question.removed for question in asked]
     outcomes = [question.is_answered for question in asked] + [False] * len(asked)
     return _Questions(np.stack(rows), np.array(outcomes))
@@ -404,7 +405,8 @@ def features_elsewhere(searched: SearchedTopics, rerankers: Sequence[Reranker] =
 def _elsewhere_auc(
     asked: Sequence[AskedQuestion], models: Sequence[FittedModels], elsewhere: Rows | None
 ) -> float | None:
-    """The AUC of P(answered) of questions against those of another collection.
+    """The AUC that separates the probabilities of answered questions from another collection's
+    questions.
 
     Parameters
     ----------

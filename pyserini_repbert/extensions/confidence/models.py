@@ -50,7 +50,7 @@ class LogisticModel:
     centre, scale : of each feature
     weights : of each standardised feature
     intercept : of their sum
-    n_questions : how many taught it: they bound what it can know
+    n_questions : how many it was learned from, which bounds what it can know
     """
 
     centre: tuple[Number, ...]
@@ -99,7 +99,7 @@ def chance_auc(questions: Sequence[int], outcomes: Sequence[bool]) -> float | No
     By Mann and Whitney (1947), it is .5 + 1.96 * sqrt((m + n + 1) / (12 m n)) for m true and n
     false ones that are independent. The hits of one question are not: m and n are the effective
     numbers of questions (Kish 1965), (sum of c)^2 / (sum of c^2) of the counts c in each question,
-    as if all of a question said the same. It is above 1 where no AUC could tell.
+    as if all of a question said the same. It is above 1 if no AUC would be enough.
 
     Parameters
     ----------
@@ -154,8 +154,8 @@ class ConfidenceModel:
     stages: tuple[str, ...] = ()
 
     def why_not_shown(self) -> str | None:
-        """Which probability is not shown, as tests on what was held out do not support it; None:
-        all are.
+        """Which probability is not shown, because tests on held-out questions do not support it;
+        None: all are.
         """
         for name, test in (('P(relevant)', self.hits_test), ('P(answered)', self.questions_test)):
             if test.is_passed:

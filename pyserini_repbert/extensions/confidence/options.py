@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
+from pyserini_repbert.commands.flags import OutputFile
 from pyserini_repbert.commands.parts import CommandPart, FollowedHits, SearchFollower
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import atomic_file
@@ -32,6 +33,7 @@ class ConfidenceOfSearch(CommandPart):
             '--confidence',
             nargs='?',
             const=True,
+            type=OutputFile,
             metavar='FILE.tsv',
             help='show how likely it is that the question is answered, and that each hit is '
             'relevant; with --topics, write qid, docid, rank, P(relevant) and P(answered) to '

@@ -40,7 +40,7 @@ def reliability(
     ----------
     probabilities : (n,), from 0 to 1
     outcomes : what came true, (n,)
-    n_bins : at most; fewer where there are fewer predictions
+    n_bins : at most; fewer if there are fewer predictions
     """
     predicted = np.asarray(probabilities, np.float64)
     observed = np.asarray(outcomes, np.float64)
@@ -76,7 +76,7 @@ def brier_score(
 def area_under_roc(
     scores: Sequence[float] | NDArray[np.float64], outcomes: Sequence[bool] | NDArray[np.bool_]
 ) -> float | None:
-    """How often a true one has a greater score than a false one; ties count half (AUC).
+    """How often a true prediction has a greater score than a false one; ties count half (AUC).
 
     None without a true one, or without a false one.
     """

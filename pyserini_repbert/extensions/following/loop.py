@@ -18,11 +18,11 @@ def follow(
 ) -> None:
     """Sync after each quiet moment, until the moments end.
 
-    It reports an error, and the collection stays as it is until the next change.
+    It reports an error, and the collection does not change until the next change of a file.
 
     Parameters
     ----------
-    moments : of what is synced
+    moments : of the synced folder
     sync : brings the collection up to date
     say : is called with an error of `sync`
     must_sync : whether to sync before the first change, too

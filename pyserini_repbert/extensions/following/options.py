@@ -27,7 +27,7 @@ class FollowingOfSync(WritePart):
         )
 
     def run(self, options: argparse.Namespace) -> bool:
-        """Sync, and follow the corpus, where that is asked for.
+        """Sync, and follow the corpus on request.
 
         Raises the errors of the first sync.
         """

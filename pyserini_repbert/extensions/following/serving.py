@@ -61,7 +61,7 @@ class FollowingOfServices(ServicePart):
         """
         from pyserini_repbert.extensions.following.moments import QuietMoments
 
-        # All are watched before one is synced: the service ends where one cannot be.
+        # All are watched before one is synced, because the service ends if one cannot be watched.
         watched: dict[str, QuietMoments] = {}
         for followed in _followed(service.settings):
             if not service.served[followed.alias].index.kind.is_writable:
@@ -107,7 +107,7 @@ class CorpusFollower:
         self._thread.start()
 
     def stop(self) -> None:
-        """End; a sync in hand is given up, and what it has encoded is kept for the next one."""
+        """End. A running sync is abandoned; what it has encoded is kept for the next one."""
         self._moments.end()
         self._thread.join()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyserini_repbert.commands.command import parser, refuse
-from pyserini_repbert.commands.flags import add_flags, parse_flags
-from pyserini_repbert.commands.outputs import check_outside_indexes
+from pyserini_repbert.commands.flags import OutputFile, add_flags, parse_flags
+from pyserini_repbert.commands.outputs import OutputPath
 from pyserini_repbert.files import check_replaced
 
 
@@ -18,8 +18,15 @@ def ir_metadata(arguments: Sequence[str]) -> None:
         "run's header (--output), or in a folder for TIRA and TIREx (--tira).",
     )
     flags.add_argument('run', metavar='RUN', help='a TREC run with its record beside it')
-    flags.add_argument('--output', metavar='FILE', help='the run to write, with a header')
-    flags.add_argument('--tira', metavar='FOLDER', help='run.txt and ir-metadata.yml in a folder')
+    flags.add_argument(
+        '--output', type=OutputFile, metavar='FILE', help='the run to write, with a header'
+    )
+    flags.add_argument(
+        '--tira',
+        type=OutputPath,
+        metavar='FOLDER',
+        help='run.txt and ir-metadata.yml in a folder',
+    )
     flags.add_argument(
         '--add',
         nargs='+',
@@ -46,7 +53,6 @@ def ir_metadata(arguments: Sequence[str]) -> None:
     from pyserini_repbert.extensions.ir_metadata import form
 
     if options.tira:
-        check_outside_indexes(options.tira, '--tira')
         check_replaced(options.tira, options.overwrite, form.METADATA_FILE, form.TIRA_FORM)
     metadata = form.read_metadata(options.run, *options.add)
     if options.skeleton:

@@ -27,12 +27,12 @@ SCHEMA_VERSION = 0.1
 RUN_FILE = 'run.txt'
 METADATA_FILE = 'ir-metadata.yml'
 TIRA_FORM = FolderForm('folder for TIRA', (r'run\.txt', r'ir-metadata\.yml'))
-# Of `versions`: the toolkits, and what is not a Python package.
+# Names in `versions`: the toolkits, and those that are not Python packages.
 _TOOLKITS = ('pyserini_repbert', 'pyserini')
-# What tirex-tracker calls itself, and what it measures of a platform.
+# The name of tirex-tracker, and what it measures about a platform.
 _TRACKER = 'tirex-tracker'
 _TRACKED = ('hardware', 'operating system')
-# Roles of rankings; without one, of indexes that were searched.
+# Roles of rankings; if there are none, of the searched indexes.
 _RUNS = ('run', 'runs')
 _INDEXES = ('index', 'sparse')
 # The setting of a command that says how several rankings are fused.
@@ -182,7 +182,7 @@ def _method(record: Record) -> dict[str, Any]:
 
 
 def _stages(record: Record) -> Iterator[dict[str, Any]]:
-    """What was searched or ranked, how it was fused, and each reranker with what it reranks."""
+    """What was searched or ranked, how it was fused, and each reranker with its input."""
     ranked = _names(record, _RUNS) or _names(record, _INDEXES)
     for name in ranked:
         yield {'name': name}
@@ -228,7 +228,7 @@ def _read_additions(path: StrPath) -> dict[str, Any]:
 
 
 def _tracked(additions: dict[str, Any]) -> dict[str, Any]:
-    """Of what tirex-tracker measured, that which a record does not say; other additions whole."""
+    """The tirex-tracker measurements that a record does not have; other additions completely."""
     platform: Any = additions.get('platform')
     software: Any = platform.get('software') if isinstance(platform, dict) else None
     if not isinstance(software, dict) or _TRACKER not in software:
@@ -243,7 +243,7 @@ def _tracked(additions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _add(metadata: dict[str, Any], additions: Mapping[str, Any], path: StrPath) -> None:
-    """Add a user's values to those of the record; `path` is the user's file."""
+    """Add a user's values to the record's; `path` is the user's file."""
     for key, value in additions.items():
         known = metadata.setdefault(key, value)
         if known is value:
@@ -257,7 +257,7 @@ def _add(metadata: dict[str, Any], additions: Mapping[str, Any], path: StrPath) 
 
 
 def _add_items(known: list[Any], items: Sequence[Any], path: StrPath) -> None:
-    """Add to a list; what has the name of an item is added to that item."""
+    """Add to a list. If an item has the same name, add to that item."""
     for item in items:
         if item in known:
             continue

@@ -1,7 +1,7 @@
 """The answers of language models in one SQLite file, so that a run is repeated without the model.
 
 An answer is found by a digest of all that decided it: the model's name, the settings and the
-prompt. The first answer that is stored stays, whichever process stores it.
+prompt. The first stored answer is kept, no matter which process stores it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class AnswerFile:
             return self._select(connection, digest)
 
     def store(self, digest: str, model: str, answer: ModelAnswer) -> ModelAnswer:
-        """Store an answer, unless the digest has one; returns the one that is stored.
+        """Store an answer, unless the digest already has one; returns the stored answer.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class AnswerFile:
         return stored
 
     def totals(self) -> dict[str, AnswerTotals]:
-        """What is kept of each model, by its name; nothing without the file."""
+        """The stored answers of each model, by its name; nothing without the file."""
         if not self.path.is_file():
             return {}
         totals: dict[str, AnswerTotals] = {}
@@ -149,8 +149,9 @@ class AnswerFile:
 
     @contextmanager
     def _connected(self, is_read_only: bool = False) -> Iterator[sqlite3.Connection]:
-        """A connection to a file of this form; makes its table where there is none, unless the
-        file is only read.
+        """A connection to a file of this form.
+
+        Creates its table if there is none, unless the file is only read.
         """
         mode = 'ro' if is_read_only else 'rwc'
         address = file_address(self.path, f'mode={mode}')

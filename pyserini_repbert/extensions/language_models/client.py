@@ -1,4 +1,5 @@
-"""The client of an OpenAI-style server: what it answers, refuses, and does not take."""
+"""The client of an OpenAI-style server, and the server's answers, refusals, and unsupported
+parameters."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class ModelAnswer:
     Attributes
     ----------
     text : without lone surrogates
-    prompt_tokens, answer_tokens : as the server counts them; 0 where it does not
+    prompt_tokens, answer_tokens : as the server counts them; 0 if it does not
     top_tokens : the likeliest first tokens of the answer with the natural logarithm of their
         probabilities; empty if they were not asked for, or the server has none
     """
@@ -112,7 +113,10 @@ class ChatClient:
         )
 
     def _refusal(self, error: Any, body: Mapping[str, Any]) -> _Refused:
-        """What of the body a status means to refuse. Raises LanguageModelError for all else."""
+        """What of the body a status means to refuse.
+
+        Raises LanguageModelError for all other errors.
+        """
         code = error.status_code
         reason = _reason_of(error.response.content)
         if code in (400, 422):
@@ -153,7 +157,8 @@ class _Refused:
     most: int | None = None
 
     def changed(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """A body without what is refused; newer models have another name for `max_tokens`."""
+        """A body without the refused parameters; newer models have another name for
+        `max_tokens`."""
         values = dict(body)
         if self.name not in values:
             return values
@@ -194,7 +199,7 @@ def _read_key() -> str:
 def _reason_of(body: bytes) -> str:
     """What an error's body says, in one short line; '' if it says nothing.
 
-    The forms of OpenAI, of Ollama (a text), of FastAPI (`detail`), and `message` alone.
+    The forms of OpenAI, of Ollama (a string), of FastAPI (`detail`), and a plain `message`.
     """
     try:
         response = parse_json(body)
@@ -236,7 +241,7 @@ def _parse(body: bytes, address: str) -> ModelAnswer:
 
 
 def _text_of(content: Any) -> str:
-    """The text of an answer: of its parts, those of type text; '' for anything else."""
+    """The text of an answer: its parts of type text; '' for anything else."""
     if isinstance(content, str):
         return content
     texts = []
@@ -256,7 +261,10 @@ def _count(usage: Any, name: str) -> int:
 
 
 def _top_tokens(choice: Any) -> tuple[tuple[str, float], ...]:
-    """The likeliest first tokens and their log-probabilities; what has another form is left out."""
+    """The likeliest first tokens and their log-probabilities.
+
+    Entries of another form are left out.
+    """
     try:
         listed = choice['logprobs']['content'][0]['top_logprobs']
         pairs = [(entry['token'], entry['logprob']) for entry in listed[:_MOST_TOP_TOKENS]]

@@ -1,8 +1,8 @@
 """One request to an OpenAI-style server, by the package `openai`, which tries again what may pass.
 
-The package is told what it would not do by default: an answer has a bound of bytes, all tries
-together have one deadline, no redirect is followed, an address of this machine is asked without a
-proxy, and the server learns the request and the key, and nothing of this machine.
+The settings differ from the package's defaults: an answer has a limit of bytes, all attempts share
+one deadline, no redirect is followed, an address on this machine is reached without a proxy, and
+the server learns the request and the key, but nothing about this machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SECONDS = 600.0  # for all tries together
 MOST_BYTES = 4 << 20  # of an answer
 # What a request says; all else would be of this machine.
 _HEADERS = ('accept', 'connection', 'content-length', 'content-type', 'host')
-# Of an error in a response that says 200, and has no status of its own.
+# The status of an error within a response that says 200.
 _BAD_GATEWAY = 502
 
 
@@ -50,7 +50,7 @@ def post(address: str, key: str, body: Mapping[str, Any]) -> bytes:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(exchange)
-    # A notebook has a loop of its own.
+    # A notebook already runs an event loop.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, exchange).result()
 

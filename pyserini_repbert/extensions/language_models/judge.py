@@ -20,9 +20,9 @@ from pyserini_repbert.extensions.language_models.settings import LanguageModelSe
 
 # Words of a passage that the model reads, as in reranking.
 WORDS = 300
-# A grade takes one; a model that thinks first needs the rest.
+# A grade takes one token; a model that thinks first needs the rest.
 _MOST_TOKENS = 2048
-# How often a model is asked for a grade, where it gives none.
+# How often a model is asked if it gives no grade.
 TRIES = 3
 _REMINDER = '\n\nThe answer is one digit, 0, 1, 2 or 3, and nothing else.'
 # An answer may say the scale again.
@@ -60,7 +60,7 @@ class LanguageModelJudge:
     Attributes
     ----------
     judge : under which its grades are stored
-    work : what it did so far
+    work : its work so far
     """
 
     def __init__(self, llm: LanguageModelSettings, prompt: str | None = None) -> None:

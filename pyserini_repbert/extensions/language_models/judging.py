@@ -52,9 +52,9 @@ def grade_pool(
 ) -> ModelJudging:
     """Let a language model grade the pool of each question of a collection, and store its grades.
 
-    The pool has the best documents of the search as it is and of each of its rankings, and those
-    that people judged, so that one sees how far the model agrees. The grades of a question are
-    stored together.
+    The pool has the best documents of the present search and of each of its rankings. It also has
+    the documents that people judged, to show how well the model agrees. The grades of a question
+    are stored together.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class _Grading:
         self.ungraded = 0
 
     def grade(self, topic: Query, hits: Ranking) -> None:
-        """Grade the documents of a question that have no grade as they are now, and store that.
+        """Grade the documents of a question whose present text has no grade, and store the grades.
 
         `hits` have texts; one without is left out.
         """
@@ -155,7 +155,7 @@ def _pools(
     pipeline: Pipeline, topics: Sequence[Query], store: JudgmentStore, depth: int
 ) -> dict[str, list[str]]:
     """The docids to grade for each question, by qid, in order: the best of each ranking and of the
-    search as it is now, and those that people judged.
+    present search, and those that people judged.
     """
     notes = Notes()
     runs = [pipeline.searching_deeper(depth).rank(topics, None, depth, notes)]

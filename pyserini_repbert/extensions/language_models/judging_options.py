@@ -1,4 +1,4 @@
-"""A language model as a judge in `index judgments`: its flags, and what is printed of its work."""
+"""A language model as a judge in `index judgments`: its flags, and the report on its work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.extensions.language_models.settings import NAME, LanguageModelSettings
 
 _POOL_DEPTH = 5
-# Flags that are for a language model alone.
+# Flags that only concern a language model.
 _OF_MODEL = ('llm', 'llm_model', 'llm_answers', 'judge_prompt', 'pool_depth', 'even_if_circular')
 
 

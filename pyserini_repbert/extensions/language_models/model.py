@@ -15,14 +15,14 @@ from pyserini_repbert.extensions.language_models.permutation import is_thought_o
 from pyserini_repbert.extensions.language_models.settings import LanguageModelSettings
 from pyserini_repbert.offline import OFFLINE_VARIABLE
 
-# The likeliest first tokens that are asked for: the most that OpenAI's servers give.
+# How many of the likeliest first tokens are requested: the most that OpenAI's servers give.
 TOP_TOKENS = 20
 _SHOWN = 60  # characters of a question, in an error
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How an answer is drawn; without it, each token is the likeliest one.
+    """How an answer is sampled; without it, each token is the likeliest one.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class LanguageModel:
         question : that the prompt is about, for errors
         prompt : all that the model reads
         max_tokens : of the answer
-        top_tokens : how many of the likeliest first tokens are asked for; 0: none
+        top_tokens : how many of the likeliest first tokens are requested; 0: none
         sampling : how the answer is drawn
 
         Raises LanguageModelError if no answer is kept and none may be asked for, and the
@@ -106,7 +106,7 @@ class LanguageModel:
             raise self._missing(digest, question)
         answer = self._client.complete(body)
         if is_thought_open(answer.text):
-            # Not an answer yet: it is asked for again another time.
+            # Not a valid answer, so the model is asked again next time.
             return Reply(answer, is_new=True)
         return Reply(self._keep(digest, answer), is_new=True)
 

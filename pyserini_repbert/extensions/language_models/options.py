@@ -1,4 +1,4 @@
-"""Language models in `search` and `rerank`: their flags, and what they answered, for the record."""
+"""Language models in `search` and `rerank`: their flags, and their answers for the record."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LanguageModelsInRerank(CommandPart):
         return False
 
     def record(self, notes: Notes) -> dict[str, Any]:
-        """What language models answered in each stage; empty without one.
+        """Each stage's answers from language models; empty if there are none.
 
         A run that is repeated by kept answers has the same values.
         """

@@ -37,10 +37,10 @@ class Permutation:
 def parse_permutation(text: str, n: int) -> Permutation:
     """The order of `n` passages that a model's answer gives.
 
-    The last order of all passages counts, each once, whatever stands before it. Without one, the
-    numbers in brackets count; without any, all numbers. Of a number that comes twice, the first
-    counts. A number that no passage has is left out. Passages without a number follow in the order
-    that they had.
+    The last order of all passages counts, each once, whatever precedes it. Without one, the numbers
+    in brackets count; without any, all numbers. Of a number that comes twice, the first counts. A
+    number that no passage has is left out. Passages without a number follow in the order that they
+    had.
     """
     answer = without_thought(text)
     whole = _last_whole_order(answer, n)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from pyserini_repbert.commands.outputs import OutputPath
 from pyserini_repbert.pipeline.parts import PipelinePart
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class LanguageModelsInPipelines(PipelinePart):
             ),
         ),
         'llm_answers': (
-            str | None,
+            Annotated[str | None, OutputPath],
             Field(
                 default=None,
                 description='the file that stores its answers, to repeat a run without the server',
@@ -69,7 +70,7 @@ class LanguageModelsInPipelines(PipelinePart):
         return any(is_language_model(stage.name) for stage in spec.stages)
 
     def wrap(self, pipeline: Pipeline, spec: PipelineSpec) -> Pipeline:
-        """The pipeline, which searches for rewritten questions where that is asked.
+        """The pipeline, which searches for rewritten questions on request.
 
         Raises the errors of `open_rewriting` and of `Pipeline.with_rewriting`.
         """

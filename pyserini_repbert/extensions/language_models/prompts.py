@@ -34,7 +34,7 @@ class Prompt:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def fill(self, values: Mapping[str, str]) -> str:
-        """The prompt with values in its places. Braces within a value stay as they are."""
+        """The prompt with values in its places. Braces within a value are kept."""
         names = '|'.join(map(re.escape, self.places))
         return re.sub(rf'{{({names})}}', lambda match: values[match[1]], self.text)
 
@@ -44,7 +44,7 @@ def read_prompt(shipped: str, file: str | None, places: Sequence[str]) -> Prompt
 
     Parameters
     ----------
-    shipped : the name of the shipped one, in the folder `shipped_prompts`
+    shipped : the name of the shipped prompt, in the folder `shipped_prompts`
     file : the user's file; None: the shipped one
     places : names that the prompt has to have between braces
 
@@ -73,7 +73,7 @@ def _read(path: Path) -> str:
 
 
 def cut_words(text: str, most: int) -> str:
-    """The first words of a text, single spaces between them."""
+    """The first words of a text, with single spaces between them."""
     return ' '.join(text.split(maxsplit=most)[:most])
 
 

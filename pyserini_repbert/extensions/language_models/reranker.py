@@ -31,8 +31,8 @@ WORDS = 300
 # More than an order of 20 passages takes; a model that thinks first needs the rest.
 _LISTWISE_TOKENS = 4096
 _POINTWISE_TOKENS = 1
-# Some servers show a token as it is in the vocabulary, with the sign of the blank before it:
-# SentencePiece's, and that of byte-level BPE. Some models begin with quotes or bold.
+# Some servers show a token as in the vocabulary, with the sign for a preceding space:
+# SentencePiece's or byte-level BPE's. Some models begin with quotes or bold.
 _SIGNS_AROUND = '▁Ġ"\'*'
 
 
@@ -228,9 +228,9 @@ class LanguageModelReranker(Reranker, recorded_as='LanguageModelReranker'):
 def yes_log_odds(answer: ModelAnswer) -> float | None:
     """ln P(yes) - ln P(no) of an answer's first token; None if both are not among the likeliest.
 
-    Tokens that differ in case, and in white space, quotes or signs of a blank around them, are one.
-    Where one of the two is not among the likeliest, it is taken to be as likely as the least likely
-    of those.
+    Tokens that differ only in case, or in white space, quotes or space signs around them, count as
+    one. If one of the two is not among the likeliest, it counts as likely as the least likely of
+    those.
     """
     yes = _log_probability(answer, 'yes')
     no = _log_probability(answer, 'no')

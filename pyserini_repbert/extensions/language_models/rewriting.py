@@ -37,7 +37,7 @@ _TEMPERATURE = 0.7
 _REPEATS = 5
 # Wordpieces of 'question [SEP] passage' that a dense encoder reads (query2doc, appendix A).
 _EXPANDED_LIMIT = 144
-# A comma in a file's name begins no setting.
+# A comma in a file's name does not begin a setting.
 _SETTING_BEGINS = re.compile(r',(?=[a-z]*=)')
 # What a setting may be at most: each passage of a question is one request.
 _MOST = {'passages': 100, 'tokens': 100_000}
@@ -73,7 +73,7 @@ class RewritingSettings:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The settings of a text such as 'hyde' or 'hyde:passages=4,tokens=256,prompt=FILE'.
+        """The settings given as text, such as 'hyde' or 'hyde:passages=4,tokens=256,prompt=FILE'.
 
         Raises InputError for anything else.
         """
@@ -94,7 +94,7 @@ class RewritingSettings:
 
 
 def _read(text: str, key: str, value: str) -> Any:
-    """The value of a setting. Raises InputError if it has to be a number, but is not."""
+    """The value of a setting. Raises InputError if it must be a number, but is not."""
     if key == 'prompt':
         return value
     try:
@@ -106,7 +106,7 @@ def _read(text: str, key: str, value: str) -> Any:
 
 
 class _Rewriting(QueryRewriting):
-    """Asks a language model for passages; each question is asked about once.
+    """Asks a language model for passages, once for each question.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ class Query2docRewriting(_Rewriting):
 
 
 class _RewritingEncoder:
-    """A query encoder instead of another one, whose other attributes it has.
+    """A query encoder that replaces another one and has its other attributes.
 
     Parameters
     ----------
@@ -246,9 +246,9 @@ class _RewritingEncoder:
 
 
 class _HydeEncoder(_RewritingEncoder):
-    """The mean of a question's vector and those of its passages.
+    """The mean of a question's vector and its passages' vectors.
 
-    Passages are encoded as those of the index are.
+    Passages are encoded like the index's.
     """
 
     def __init__(self, encoder: Any, rewriting: _Rewriting) -> None:
@@ -302,7 +302,7 @@ _REWRITINGS = {
 def open_rewriting(text: str, llm: LanguageModelSettings | None) -> QueryRewriting:
     """What rewrites questions, as a user says it: 'hyde:passages=4'.
 
-    Raises InputError without a language model, and for what is not a rewriting.
+    Raises InputError without a language model, and for anything but a rewriting.
     """
     settings = RewritingSettings.parse(text)
     if llm is None:

@@ -27,7 +27,7 @@ class ModelSettings(StrictSettings):
     Attributes
     ----------
     model : its name at its server
-    address : of an OpenAI-style server; None: answers come from the file alone
+    address : of an OpenAI-style server; None: answers come only from the file
     answers : the file that keeps them; None: they are kept in memory
     """
 

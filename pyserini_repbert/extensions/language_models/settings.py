@@ -1,4 +1,4 @@
-"""Which language model is asked, where, and which file keeps its answers."""
+"""Which language model is asked, at which address, and which file keeps its answers."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class LanguageModelSettings:
     Attributes
     ----------
     model : its name at the address
-    address : of an OpenAI-style server, as http://127.0.0.1:8000/v1; None: nothing is asked, and
-        answers come from the file alone
+    address : of an OpenAI-style server, as http://127.0.0.1:8000/v1; None: no server is asked, and
+        answers come only from the file
     answers : the SQLite file that keeps each answer; None: none are kept
 
     Raises InputError for a name or an address of another form.
@@ -61,7 +61,7 @@ def named_model(
 ) -> LanguageModelSettings | None:
     """The language model that a user names; None if none is named.
 
-    Arguments are as of `LanguageModelSettings`. Raises InputError for an address or a file of
+    Arguments are as in `LanguageModelSettings`. Raises InputError for an address or a file of
     answers without a model, too.
     """
     if model is not None:

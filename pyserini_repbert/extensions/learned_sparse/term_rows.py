@@ -137,7 +137,7 @@ class TermRows(Rows):
         return scores
 
     def scores_of(self, query: TermVector, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """As in `Rows`: the weights of these rows alone are read, where they are few.
+        """As in `Rows`. If the rows are few, only their weights are read.
 
         Products are added in the order of terms, as in `scores`: the sums have the same bits.
         """
@@ -234,7 +234,7 @@ class _Terms(RepresentationWork):
     def matches(
         self, encoder: TermWeightsEncoder, query: TermVector, passage: TermVector
     ) -> tuple[WordWeight, ...]:
-        """The terms of both with what they add to the score."""
+        """The terms that both have, with what each adds to the score."""
         from pyserini_repbert.rerank.term_explanations import contributions
 
         words = []

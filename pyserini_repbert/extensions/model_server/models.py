@@ -36,7 +36,7 @@ class EncodedTexts:
     ----------
     model : the encoder's name
     vectors : float32 (n, d)
-    tokens : how many the encoder's tokenizer made of the texts; 0 where it does not say
+    tokens : how many tokens the encoder's tokenizer made of the texts; 0 if it does not say
     """
 
     model: str
@@ -133,7 +133,7 @@ def _index_of(indexes: Iterable[ServedIndex], model: str) -> ServedIndex:
 def _decode(
     texts: Sequence[str] | Sequence[list[int]], index: ServedIndex, tokenizer: str | None
 ) -> list[str]:
-    """The texts, decoded where they are token ids.
+    """The texts, decoded if they are token ids.
 
     Raises InputError for token ids that are not said to be of the index's encoder: ids do not
     tell whose they are, and ids of another tokenizer would be vectors of other words.

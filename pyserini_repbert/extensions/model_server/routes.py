@@ -37,7 +37,7 @@ router = APIRouter(
     redirect_slashes=False,
 )
 
-# Words of Cohere's, Voyage's and Jina's clients for what a text is.
+# The names that Cohere's, Voyage's and Jina's clients have for kinds of text.
 _KINDS = {
     'query': QUERY,
     'search_query': QUERY,
@@ -165,7 +165,7 @@ class ModelsResponse(BaseModel):
 def _reranked_text(
     position: int, document: str | TextDocument, rank_fields: Sequence[str] | None
 ) -> str:
-    """What is reranked of a document. Raises InputError for an object without it."""
+    """The text of a document that is reranked. Raises InputError for an object without text."""
     if isinstance(document, str):
         return document
     fields = document.model_dump()
@@ -187,7 +187,7 @@ def _reranked_text(
 
 
 def _shown_document(document: str | TextDocument, text: str) -> dict[str, Any]:
-    """A document as it is returned: all its fields, and what was reranked where it has no text."""
+    """A document to return: all its fields, and the reranked text if it has no `text`."""
     if isinstance(document, str):
         return {'text': document}
     fields = document.model_dump(exclude_none=True)

@@ -40,14 +40,14 @@ def build_neighbours(
     Parameters
     ----------
     index : open, without a filter
-    machine : where it is searched
+    machine : where the search runs
     ranking : of the index: 'dense', 'bm25'
     n : neighbours of a document
     overwrite : replace a graph that is there
     on_progress : called with the number of documents done since the last call
 
-    Raises InputError for an index without documents, or without numbers of documents, and for a
-    ranking that it does not have, or that takes questions alone.
+    Raises InputError for an index without documents, or without document numbers, and for a ranking
+    that it does not have, or that takes only questions.
     """
     if not 1 <= n <= MOST_NEIGHBOURS:
         raise InputError(

@@ -35,7 +35,7 @@ from pyserini_repbert.index.numbers import DocumentNumbers
 from pyserini_repbert.index.records import Count, Name
 from pyserini_repbert.record import Sha256
 
-# Stands in a row of `edges.npy` where a document has no further neighbour.
+# Fills a row of `edges.npy` if a document has no further neighbour.
 NO_NEIGHBOUR = -1
 # Of a document, as in the paper.
 DEFAULT_NEIGHBOURS = 16
@@ -89,7 +89,7 @@ class NeighbourGraph:
     numbers : of the documents of the index; within a filter, those that match are neighbours
 
     Raises InputError if there is none, MismatchError for the graph of another state of the index,
-    and DamagedFileError for one that is not whole.
+    and DamagedFileError if it is incomplete.
     """
 
     def __init__(self, numbers: DocumentNumbers) -> None:
@@ -153,7 +153,7 @@ class GraphFiles:
     ----------
     record : what it is
     edges : the numbers of each document's neighbours, the nearest first, int32 (documents,
-        neighbours), memory-mapped; `NO_NEIGHBOUR` where there are fewer
+        neighbours), memory-mapped; `NO_NEIGHBOUR` if there are fewer
     """
 
     record: NeighboursRecord
@@ -169,7 +169,7 @@ def write_neighbours(
     ----------
     folder : of the index
     edges : as in `GraphFiles`
-    record : what is known of it except for the sha256 of its file
+    record : its values, except for the sha256 of its file
     overwrite : replace a graph that is there
 
     Returns the record as written. Raises the errors of `check_target`, and BusyError if another
@@ -219,7 +219,7 @@ def copy_neighbours(folder: Path, target: Path, index_sha256: str) -> list[str]:
 def describe_neighbours(folder: Path, index_sha256: str) -> str:
     """A line that says what the graph of an index is, once its file is compared.
 
-    Parameters are as of `open_neighbours`. Raises DamagedFileError for a graph that is not whole.
+    Parameters are as in `open_neighbours`. Raises DamagedFileError for a graph that is not whole.
     """
     graph_folder = folder / NEIGHBOURS
     try:
@@ -239,7 +239,7 @@ def open_neighbours(folder: Path, index_sha256: str, remembered: bool = True) ->
     remembered : trust a checksum computed before, as long as the file seems untouched
 
     Raises InputError if there is none, MismatchError for the graph of another state, and
-    DamagedFileError for one that is not whole.
+    DamagedFileError if it is incomplete.
     """
     graph_folder = folder / NEIGHBOURS
     if not graph_folder.exists():

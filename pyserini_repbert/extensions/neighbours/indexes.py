@@ -39,7 +39,7 @@ class GraphInCollections(CollectionPart):
 
 
 def _check_graph(folder: Path, index_sha256: str) -> list[str]:
-    """What the graph of an index is, in a line, if it has one."""
+    """A line about an index's graph, if it has one."""
     if not (folder / NEIGHBOURS).exists():
         return []
     from pyserini_repbert.extensions.neighbours.graph import describe_neighbours

@@ -64,13 +64,13 @@ class NeighbourReranker(IndexReranker):
         return NeighbourGraph(numbers_of_graph(self.index.numbers, self.index.description))
 
     def merge(self, topic: Query, given: Ranking, scored: Ranking) -> Ranking:
-        """What was scored, with texts for later stages, above the rest of the run.
+        """The scored documents, with texts for later stages, above the rest of the run.
 
         Parameters
         ----------
         topic : the query
         given : its ranking in the run
-        scored : what was scored, best first
+        scored : the scored documents, best first
         """
         if self.later_reads:
             head = scored[: self.later_reads]
@@ -84,7 +84,7 @@ class NeighbourReranker(IndexReranker):
 
 
 class _Exploration:
-    """The candidates of one query: of the run, and on the frontier of what was scored.
+    """The candidates of one query: from the run, and from the frontier of scored documents.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class _Exploration:
         self._is_turn_of_run = True
 
     def next_batch(self) -> list[str]:
-        """The docids that are scored next: of the run and of the frontier in turn."""
+        """The docids to score next, alternately from the run and from the frontier."""
         size = min(BATCH, self._budget - len(self.scores))
         if size <= 0:
             return []
@@ -115,7 +115,7 @@ class _Exploration:
         if not pool:
             pool = self._of_run or self._frontier
             self._is_turn_of_run = pool is self._frontier
-        # Of equal ones, those that were found first.
+        # If several are equal, the first ones found.
         return sorted(pool, key=lambda docid: -pool[docid])[:size]
 
     def add(self, scored: Ranking, neighbours: Sequence[Sequence[str]]) -> None:
@@ -131,7 +131,7 @@ class _Exploration:
 
 
 class AdaptiveReranker(NeighbourReranker, recorded_as='AdaptiveReranker'):
-    """GAR: a reranker that reads candidates of the run and, in turn, neighbours of the best.
+    """GAR: a reranker that alternately reads candidates of the run and neighbours of the best.
 
     It scores at most as many documents as the reranker alone would: `reads`, the paper's budget c.
 
@@ -268,7 +268,7 @@ class AdaptiveReranker(NeighbourReranker, recorded_as='AdaptiveReranker'):
     def _explore(
         self, scored: Run, explorations: Mapping[str, _Exploration], graph: NeighbourGraph
     ) -> None:
-        """Give each query the scores of its batch, and the neighbours of what was scored."""
+        """Give each query the scores of its batch, and the neighbours of the scored documents."""
         docids: list[str] = []
         for ranking in scored.values():
             docids += ranking.docids

@@ -91,9 +91,9 @@ class TopicCheck:
 
 
 def _has_words(query: str, wanted: Set[str], text: str) -> bool:
-    """Whether a text has all words of a question, which are wanted by their stems.
+    """Whether a text has all words of a question, compared by their stems.
 
-    A Chinese or Japanese word may be a part of what stands between two signs.
+    A Chinese or Japanese word may be part of the text between two signs.
     """
     missing = wanted - {match.stem for match in find_words(query, text)}
     if not all(_UNSPACED.search(word) for word in missing):

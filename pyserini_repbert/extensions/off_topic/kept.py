@@ -1,8 +1,8 @@
 """What a collection keeps of the fixed questions: the file `off_topic.safetensors`.
 
 It has what the encoder makes of them, the best rows of each shard, and the threshold of one
-generation. Where it is missing or damaged, nothing is claimed until the next generation, with
-which it is written again.
+generation. If it is missing or damaged, nothing is claimed until the next generation writes it
+again.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def read_kept(folder: Path) -> KeptQuestions | None:
 
 @dataclass(frozen=True)
 class _FileParts:
-    """What was read of the file."""
+    """The values read from the file."""
 
     record: KeptRecord
     arrays: Mapping[str, NDArray[np.float32]]

@@ -34,7 +34,7 @@ class OffTopicInSearch(CommandPart):
             return None
         if not (searcher.generation.folder / FILE).is_file():
             return None
-        # What is claimed follows from the question's vector.
+        # The claim is based on the question's vector.
         if CollectionRanking.DENSE not in searcher.searched:
             return None
         return _OffTopicLine(searcher)

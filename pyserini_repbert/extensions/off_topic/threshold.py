@@ -1,7 +1,7 @@
 """When a question counts as one that is not about a collection.
 
 Scores of different questions are compared, so each counts from its question's background: its mean
-with the fixed passages, general texts of Wikipedia. Without it, the words of a question alone can
+with the fixed passages, general texts of Wikipedia. Without it, only the words of a question can
 decide: multilingual-e5-small gives random letters a cosine of .8 with any text.
 """
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 # How far the threshold is from what questions about anything find to what right answers have.
 # Chosen on five collections, see regressions/studies/off_topic.py.
 _SHARE = 0.3
-# So many of a hundred right answers lie below any threshold.
+# So many of a hundred right answers are below any threshold.
 _OF_ANSWERS = 5
 
 
@@ -22,15 +22,15 @@ def choose_threshold(best: NDArray[np.float32], answers: NDArray[np.float32]) ->
 
     A collection about one field has no passage for nearly all of the fixed questions, which are
     about anything. What a question of its field finds is better than what most of them find. A
-    collection about anything answers some of them. There, what they find tells little, and the
-    threshold is what right answers hardly ever fall below.
+    collection about anything answers some of them. There, their hits tell little, and the threshold
+    is a value that right answers hardly ever fall below.
 
     Parameters
     ----------
     best : the score above the background of each fixed question's best passage in the collection,
         float32 (questions,)
-    answers : the score above the background of the passage that answers it, wherever that is,
-        float32 (questions,)
+    answers : the score of the answering passage above the background, at any rank, float32
+        (questions,)
     """
     usual = float(np.median(best))
     between = usual + _SHARE * (float(np.median(answers)) - usual)

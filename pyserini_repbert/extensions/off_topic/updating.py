@@ -44,7 +44,7 @@ def keep_threshold(collection: Collection) -> None:
 
 
 def _read_whole(generation: Generation) -> KeptQuestions | None:
-    """What is kept of the generation's model; None if there is nothing, or it is damaged."""
+    """The stored values for the generation's model; None if there is nothing, or it is damaged."""
     try:
         kept = read_kept(generation.folder)
     except DamagedFileError:

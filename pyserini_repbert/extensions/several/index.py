@@ -74,7 +74,7 @@ class SeveralIndexes(Index):
                 index.share_encoders(earlier)
 
     def _common_rankings(self) -> tuple[str, ...]:
-        """The rankings that are searched: of those of the first collection, the ones that all have.
+        """The searched rankings: those of the first collection that all collections have.
 
         Raises InputError if there are none.
         """
@@ -197,7 +197,10 @@ class SeveralIndexes(Index):
         return other
 
     def warnings(self) -> list[str]:
-        """What all collections say: where one has a document, the filter leaves some."""
+        """What all collections say.
+
+        If a document of any collection matches, the filter leaves some.
+        """
         said = [part.warnings() for part in self.parts.values()]
         return list(said[0]) if all(said) else []
 

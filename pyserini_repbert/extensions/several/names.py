@@ -26,7 +26,7 @@ class DocidsOfIndex:
 
     Attributes
     ----------
-    rows : where they stand among all that were asked for
+    rows : their positions among all requested documents
     docids : as the index itself has them
     """
 

@@ -1,19 +1,19 @@
 """Searching several collections: each ranking of all of them is one ranking, and these are fused.
 
 Where the collections have one model, a document has the score that its collection gives it. The
-background of such a ranking is over all passages together, as if they were in one collection.
-BM25 counts from 0 in each.
+background of such a ranking is computed over all passages together, as if they were in one
+collection. BM25 counts from 0 in each.
 
-Cosines of two encoders do not compare: some encoders' lie between .75 and .9. Of several models, a
-score is what it has above its collection's background, as a share of what the greatest score has: a
-cosine of 1; of other scores, the best one of the collection.
+Cosines of two encoders are not comparable: some encoders' are between .75 and .9. With several
+models, a score is its difference from its collection's background, divided by the greatest score's
+difference. The greatest score is a cosine of 1, or for other scores the best one of the collection.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import isnan, nan
+from math import inf
 from typing import Any, Self
 
 import numpy as np
@@ -27,7 +27,18 @@ from pyserini_repbert.extensions.several.names import hits_of_index, prefix_of, 
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
-from pyserini_repbert.ranking import Excerpts, Query, Ranker, Ranking, Reason, Run, Searcher
+from pyserini_repbert.ranking import (
+    NO_WORD,
+    UNKNOWN_BACKGROUND,
+    Background,
+    Excerpts,
+    Query,
+    Ranker,
+    Ranking,
+    Reason,
+    Run,
+    Searcher,
+)
 from pyserini_repbert.trace import Trace
 
 _LIKE = 'a document is compared within one collection: name that collection alone as the index'
@@ -48,7 +59,7 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
     rankers : of the collections, by their names
     sizes : how many passages each has
     beside : what a filter of each knows of the others
-    has_one_model : whether scores of all compare as they are
+    has_one_model : whether the scores of all collections are comparable unchanged
     """
 
     def __init__(
@@ -95,15 +106,22 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
         ranking = rank_by_score(np.array(docids, object), np.array(scores, np.float64), k)
         return ranking.with_background(self._background(rankings))
 
-    def _background(self, rankings: Mapping[str, Ranking]) -> float:
-        """The mean of what is known of the collections, by their passages; nan if nothing is."""
+    def _background(self, rankings: Mapping[str, Ranking]) -> Background:
+        """The mean of the collections' known backgrounds, weighted by their passages, with the
+        greatest of their best scores by chance.
+        """
         n_passages = 0
         total = 0.0
+        best = -inf
         for name, ranking in rankings.items():
-            if not isnan(ranking.background):
+            own = ranking.background
+            if own.is_known:
                 n_passages += self._sizes[name]
-                total += self._sizes[name] * ranking.background
-        return total / n_passages if n_passages else nan
+                total += self._sizes[name] * own.score
+                best = max(best, own.score + own.chance)
+        if not n_passages:
+            return UNKNOWN_BACKGROUND
+        return Background(total / n_passages, best)
 
     @property
     def gives_document_scores(self) -> bool:
@@ -142,7 +160,7 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
         return False
 
     def warnings(self, query: str) -> list[str]:
-        """What all collections say: where one reads a word, the question has one."""
+        """What all collections say. If any of them reads a word, the question has one."""
         said = [part.warnings(query) for part in self.parts]
         return list(dict.fromkeys(said[0])) if all(said) else []
 
@@ -194,13 +212,13 @@ def shares_of_greatest(ranking: Ranking, ranker: Any, topic: Query) -> Ranking:
 
     Parameters
     ----------
-    ranking : with its background, which becomes 0
+    ranking : with its background, whose score becomes 0
     ranker : that made it
     topic : whose ranking it is
     """
     if not ranking:
         return ranking
-    background = 0.0 if isnan(ranking.background) else ranking.background
+    background = ranking.background if ranking.background.is_known else NO_WORD
     greatest = ranking.scores[0]
     vector_of = getattr(ranker, 'vector_of', None)
     if vector_of is not None:
@@ -208,11 +226,11 @@ def shares_of_greatest(ranking: Ranking, ranker: Any, topic: Query) -> Ranking:
         length = float(vector @ vector)
         if abs(length - 1) < _ROUNDING:
             greatest = 1.0
-    width = greatest - background
+    width = greatest - background.score
     if width <= 0:
         width = 1.0
-    scores = [(score - background) / width for score in ranking.scores]
-    return Ranking(ranking.docids, scores, background=0.0)
+    scores = [(score - background.score) / width for score in ranking.scores]
+    return Ranking(ranking.docids, scores, background=Background(0.0, background.chance / width))
 
 
 class SeveralSearcher(Fusion, recorded_as='SeveralSearcher'):

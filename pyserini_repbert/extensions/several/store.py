@@ -32,7 +32,7 @@ class SeveralStores(DocumentStore):
         values_of: Callable[[DocumentStore, Sequence[str]], Sequence[_Value]],
         missing: _Value,
     ) -> list[_Value]:
-        """The values of documents; `missing` for those of another index."""
+        """The values of documents; `missing` for another index's documents."""
         values = [missing] * len(docids)
         for name, of_index in split_docids(docids, list(self._stores)).items():
             own_values = values_of(self._stores[name], of_index.docids)

@@ -55,7 +55,7 @@ from pyserini_repbert.systems.sentence_transformers.loading import (
 )
 from pyserini_repbert.systems.sentence_transformers.tokenizing import open_tokenizer
 
-# Stands for the tokens of a text where the model sets no limit.
+# The most tokens of a text if the model sets no limit.
 NO_LIMIT = 10**6
 Side = Literal['query', 'document']
 
@@ -213,7 +213,7 @@ class _TheirEngine(_Engine):
 
     Parameters
     ----------
-    folder : the model
+    folder : of the model
     device, precision : where it runs, and in which precision
     """
 
@@ -335,7 +335,7 @@ class MultiVectorTextEncoder:
             self.limit = checked_length(self.name, max_length, self._engine.max_length)
 
     def _open_engine(self, device: str, token_budget: int | None) -> _Engine:
-        """This package's engine where it knows the model, otherwise sentence-transformers."""
+        """This package's engine if it supports the model, otherwise sentence-transformers."""
         try:
             model = _open_folder(self._folder, self.name)
         except Unsupported as reason:

@@ -1,4 +1,4 @@
-"""Which folders are a `MultiVectorEncoder` of sentence-transformers, and what they say."""
+"""Which folders are a `MultiVectorEncoder` of sentence-transformers, and their settings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from pyserini_repbert.systems.sentence_transformers.recognising import (
 
 NAME = 'multi-vector'
 _KIND = 'MultiVectorEncoder'
-# What such a folder may call itself; PyLate's releases before 4 say ColBERT.
+# The names that such a folder may give itself; PyLate's releases before 4 say ColBERT.
 _KINDS = (_KIND, 'ColBERT')
 # The packages of modules that only such models have.
 _PACKAGES = ('sentence_transformers.multi_vector_encoder.', 'pylate.')
@@ -183,7 +183,7 @@ def read_multi_vector(folder: Path, name: str) -> MultiVectorModel:
         else:
             raise Unsupported(f'it has a module {module.kind}')
     body_settings = dict(read_body_settings(modules[0].folder))
-    # What is not taken out is for the reader of bodies to know.
+    # The reader of bodies handles everything that is not removed here.
     query_length = _read_length(body_settings.pop('query_length', None))
     passage_length = _read_length(body_settings.pop('document_length', None))
     expansion = _read_expansion(body_settings.pop(_EXPANSION, None))

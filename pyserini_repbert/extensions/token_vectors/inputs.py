@@ -109,8 +109,9 @@ class TextReader:
     def batch(
         self, texts: TextInputs, positions: Sequence[int], device: torch.device
     ) -> TokenBatch:
-        """Some of the inputs, padded to the longest; the masks that say what is attended to are in
-        the host's memory.
+        """Some of the inputs, padded to the longest.
+
+        The attention masks are in the host's memory.
         """
         ids, types, mask = collate(texts.inputs, self.tokenizer.pad, device, positions)
         scored = torch.ones(ids.shape, dtype=torch.bool, device=device)
@@ -189,7 +190,7 @@ def open_readers(model: MultiVectorModel, opened: FolderTokenizer) -> tuple[Text
 
 
 def _filled(inputs: ModelInputs, filling: Filling) -> ModelInputs:
-    """Inputs of which the short ones are filled up."""
+    """Inputs, the short ones padded."""
     sequences = []
     for start, length in zip(inputs.starts.tolist(), inputs.lengths.tolist(), strict=True):
         ids = inputs.input_ids[start : start + length].tolist()

@@ -58,7 +58,7 @@ def maxsim_scores(
 
 
 def _groups(lengths: NDArray[np.int64]) -> Iterator[slice]:
-    """Passages in order, so many together that they have at most `_TOKENS` tokens, or one."""
+    """Passages in order, in groups of at most `_TOKENS` tokens, or of a single passage."""
     ends = np.cumsum(lengths)
     first = 0
     while first < len(lengths):

@@ -166,10 +166,10 @@ class MultiVectorReranker(Reranker, recorded_as='MultiVectorReranker'):
     ) -> dict[str, Any]:
         """Which token of a hit each token of the query found, as tables of values of JSON.
 
-        Of each token of the query, a row has what it 'adds' to the score, its 'share' of it, the
-        token that it found ('match'), and the 'position' of that in the model's input. What is
-        added sums to the score, the shares sum to 1. `query`, `hits`, `settings` and `trace` are
-        as in `Reranker.explain`.
+        For each token of the query, a row has what it 'adds' to the score, its 'share' of the
+        score, its match in the passage ('match'), and the match's 'position' in the model's input.
+        The values of 'adds' sum to the score, the shares to 1. `query`, `hits`, `settings` and
+        `trace` are as in `Reranker.explain`.
         """
         (asked,) = self.encoder.encode_queries([query])
         tables: dict[int, dict[str, Any]] = {}

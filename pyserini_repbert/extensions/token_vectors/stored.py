@@ -179,7 +179,7 @@ class TokenRows(VectorRows):
             raise impossible(folder / 'token_ids.npy', f'it has token {int(self.ids.min())}')
 
     def prepare(self, folder: Path) -> None:
-        """Nothing: vectors are read where they are."""
+        """Nothing, because vectors are read in place."""
 
     @property
     def can_match(self) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Trials: another encoder, other passages or another language, beside the live ones.
+"""Trials: another encoder, other passages or another language, in addition to the live ones.
 
 From Python:
 

@@ -1,4 +1,5 @@
-"""`index try`: another encoder, other passages or another language beside the live ones."""
+"""`index try`: another encoder, other passages or another language, in addition to the live
+ones."""
 
 from __future__ import annotations
 
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
     from pyserini_repbert.collection.settings import CollectionSettings
     from pyserini_repbert.extensions.trials.comparing import MeasureOfTrial, TrialComparison
 
-# Attributes of `CollectionSettings` that are named where they differ, beside its further models.
+# Attributes of `CollectionSettings` that are named if they differ, in addition to its further
+# models.
 _SHOWN = ('passage_tokens', 'overlap', 'language', 'dtype', 'precision', 'dimension')
-# Flags that say what is tried, beside those of further models.
+# Flags that say what to try, in addition to those of further models.
 _TRIED = (
     *('encoder', 'passage_tokens', 'overlap', 'language'),
     *('precision', 'truncate_dim', 'dtype'),
@@ -85,7 +87,7 @@ def _settings_of_trial(folder: Path) -> dict[str, Any]:
 
 
 def _print_trial(index: str, live: GenerationManifest, trial: GenerationManifest) -> None:
-    """Print what was encoded, and how it differs from what is searched now."""
+    """Print what was encoded, and how its settings differ from the present search."""
     differences = []
     settings_before = _shown_settings(live.settings)
     for name, after in _shown_settings(trial.settings).items():
@@ -104,7 +106,7 @@ def _print_trial(index: str, live: GenerationManifest, trial: GenerationManifest
 
 
 def _shown_settings(settings: CollectionSettings) -> dict[str, object]:
-    """The settings that are named where they differ, by name."""
+    """The settings that are named if they differ, by name."""
     shown: dict[str, object] = {name: getattr(settings, name) for name in _SHOWN}
     for option in model_options():
         shown[option] = settings.name_of(option)
@@ -114,7 +116,7 @@ def _shown_settings(settings: CollectionSettings) -> dict[str, object]:
 def _compare(
     options: argparse.Namespace, live: GenerationManifest, trial: GenerationManifest
 ) -> None:
-    """Print the trial against the search as it is now."""
+    """Print the comparison of the trial with the present search."""
     from pyserini_repbert.extensions.trials.comparing import compare_trial
 
     compared = compare_trial(Path(options.index), options.device)

@@ -1,4 +1,4 @@
-"""What a trial would change: a collection's first stage as it is now, and as it would be."""
+"""What a trial would change: a collection's present first stage, and the trial's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pyserini_repbert.ranking import Run
 
 @dataclass(frozen=True)
 class MeasureOfTrial:
-    """A measure of the search as it is now, and of the trial.
+    """A measure of the present search and of the trial.
 
     Attributes
     ----------
@@ -46,13 +46,13 @@ class MeasureOfTrial:
 
 @dataclass(frozen=True)
 class TrialComparison:
-    """A trial against the search as it is now, on the judged questions of a collection.
+    """A trial compared with the present search, on the judged questions of a collection.
 
     Attributes
     ----------
     n_questions : that were asked
     ndcg : nDCG@10; unjudged documents count as not relevant
-    condensed : nDCG@10 of the judged documents alone
+    condensed : nDCG@10 of only the judged documents
     in_common : mean share of the best ten that both have
     seconds_now, seconds_trial : of a question, the median
     """
@@ -74,7 +74,7 @@ class _Answers:
 
 
 def compare_trial(folder: Path, device: str = 'cpu') -> TrialComparison | None:
-    """A trial against the search as it is now; None without a judged question.
+    """A trial compared with the present search; None without a judged question.
 
     Rerankers are left out: they read passages of the live generation.
 

@@ -1,5 +1,5 @@
-"""What a collection keeps beside its generation: a trial of other settings, and what was before it
-went over to a trial.
+"""What a collection keeps in addition to its generation: a trial of other settings, and the shards
+from before a switch to a trial.
 
 Each is a folder with shards, maybe an index of Lucene's, and a manifest, which is written last and
 removed first: a folder without a manifest is not finished. Only the collection's writer changes
@@ -90,8 +90,8 @@ def remove_side(folder: Path, side: str) -> None:
 
 
 def link_generation(folder: Path, side: Side, manifest: GenerationManifest) -> None:
-    """Keep the shards of a generation in the next folder of a side: hard links of their files, or
-    copies where there are no links.
+    """Keep the shards of a generation in the next folder of a side, as hard links to their files,
+    or as copies if links are impossible.
     """
     remove_side(folder, side.next)
     target = folder / side.next
@@ -121,7 +121,7 @@ def settle_switch(folder: Path, live: CollectionSettings) -> Side | None:
     folder : of the collection
     live : the settings of its newest generation
 
-    Returns the side to which the collection went over, if a switch was finished.
+    Returns the side to which the collection switched, if a switch was finished.
     """
     finished = None
     for side, source in ((Side.BEFORE, Side.TRIAL), (Side.TRIAL, Side.BEFORE)):

@@ -1,7 +1,7 @@
-"""Another encoder, other passages or another language, tried beside the live ones.
+"""Another encoder, other passages or another language, tried in addition to the live ones.
 
 `encode_trial` encodes into separate shards. `use_trial` publishes one generation with them, and
-keeps what was there. Both are done by the collection's one writer; searches go on meanwhile.
+keeps the previous shards. The collection's one writer does both. Searches continue meanwhile.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from pyserini_repbert.extensions.trials.side_folders import (
 )
 from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
 
-# Of a shard; what is encoded of one that is not finished may be lost to a sync in between.
+# Passages in a shard. The encoded part of an unfinished shard may be lost to a sync in between.
 _SHARD_ROWS = 8192
 
 
@@ -73,9 +73,9 @@ def encode_trial(
     """Encode all documents by the settings of a collection's `open`, beside those it is searched
     by.
 
-    Searches go on, and answer as before. What a trial, or the live generation, has of these vectors
-    is not encoded again, also after a kill. `use_trial` then searches so. The trial before is
-    replaced.
+    Searches continue, and answer as before. What a trial, or the live generation, has of these
+    vectors is not encoded again, also after a kill. `use_trial` then searches so. The trial before
+    is replaced.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def encode_trial(
 
 
 def use_trial(collection: Collection) -> GenerationManifest:
-    """Search by what was tried, from one new generation on; `go_back` returns.
+    """Search with the tried settings, from one new generation on; `go_back` returns.
 
     Only documents that are new since the trial are encoded. Returns the new generation. Raises
     InputError without a trial, MismatchError if its encoder is another one by now.
@@ -255,13 +255,13 @@ def _switch_to(folder: Path, side: Side, source: EncoderSource) -> GenerationMan
     Parameters
     ----------
     folder : of the collection
-    side : its trial, or what was before
+    side : its trial, or the shards from before
     source : an opened encoder of its is used, if it is the one that is needed; otherwise the one
         that is named there is opened on its device
 
-    What was there is kept as the other side. Only documents that are new since then are encoded.
-    Raises InputError if there is no such side, and MismatchError for another encoder than that
-    which has encoded it.
+    The previous shards are kept as the other side. Only documents that are new since then are
+    encoded. Raises InputError if there is no such side, and MismatchError if another encoder has
+    encoded it.
     """
     finished = _settle(folder)
     if finished is side:

@@ -1,6 +1,5 @@
-"""Watching: the judged questions of a collection are asked again, so that one sees what a sync has
-changed.
-"""
+"""Watching: the judged questions of a collection are asked again, to show what a sync has
+changed."""
 
 from typing import TYPE_CHECKING
 

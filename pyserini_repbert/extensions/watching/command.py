@@ -81,7 +81,7 @@ def _measure_after(options: argparse.Namespace) -> bool:
     if change.questions:
         _print_change(change, n_questions)
         warn_of_few(n_questions)
-    # Where answers alone are judged, a ranking of judged documents is always the best one.
+    # If only answers are judged, a ranking of judged documents is always the best one.
     difference = change.ndcg if counts_unjudged(judged.qrels) else change.condensed
     most = options.fail_if_worse
     return most is not None and difference.mean < -most

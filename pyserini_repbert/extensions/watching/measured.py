@@ -23,7 +23,7 @@ class MeasuredQuestion:
     ----------
     qid, question : of the judgments
     ndcg : nDCG@10; unjudged documents count as not relevant
-    condensed : nDCG@10 of the judged documents alone
+    condensed : nDCG@10 of only the judged documents
     answered : P(answered); None if it is not known
     """
 
@@ -40,7 +40,7 @@ class MovedQuestion:
 
     Attributes
     ----------
-    before, after : what was measured
+    before, after : the measured values
     left : relevant documents that were among the best ten, and no longer are
     deleted : which of them the collection no longer has
     entered : documents that are among the best ten, and were not, best first
@@ -97,7 +97,7 @@ class MeasuredGeneration:
     answered : mean P(answered); None if it is not known
     questions : those with a relevant document, in the order of the judgments
     change : since the generation before; None if that was not measured by the same judgments
-    without_relevant : the judged questions of which nobody judged a document relevant; they found
+    without_relevant : the judged questions for which nobody judged a document relevant; they found
         nothing, and no measure has a value for them
     """
 

@@ -1,8 +1,7 @@
-"""The judged questions of a collection are asked again, so that one sees what a sync has changed.
+"""Ask the judged questions of a collection again, to show what a sync has changed.
 
 Documents that are new are not judged yet, and would look like losses. So each question has two
-figures: nDCG@10, and nDCG@10 of the judged documents alone, which are Sakai's condensed lists
-(SIGIR 2007).
+figures: nDCG@10, and nDCG@10 of only the judged documents (Sakai's condensed lists, SIGIR 2007).
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _LEAST_MOVE = 0.1
 
 
 def is_measured(folder: Path) -> bool:
-    """Whether the newest generation was asked the questions as they are judged and searched now."""
+    """Whether the newest generation was measured with the present judgments and search settings."""
     store = judgments_of(folder)
     measured = stored_generations(store)
     if not measured:
@@ -58,7 +57,7 @@ def is_measured(folder: Path) -> bool:
 
 
 def measure_generation(folder: Path, device: str = 'cpu') -> MeasuredGeneration:
-    """Ask a collection its judged questions, by the search as it is now, and store what they find.
+    """Search a collection for its judged questions, with the present search, and store the results.
 
     Parameters
     ----------

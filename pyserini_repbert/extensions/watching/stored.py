@@ -18,7 +18,7 @@ _MEASURED = TypeAdapter(MeasuredGeneration)
 def store_generation(
     store: JudgmentStore, measured: MeasuredGeneration, rankings: Mapping[str, Sequence[str]]
 ) -> None:
-    """Remember what a generation's questions found, instead of what is known of it.
+    """Store the results of a generation's questions, and replace earlier ones.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def store_generation(
 
 
 def stored_generations(store: JudgmentStore) -> list[MeasuredGeneration]:
-    """What was measured, by generation."""
+    """The measured values, by generation."""
     generations = []
     rows = store.select_from('measured', 'SELECT report FROM measured ORDER BY generation')
     for (report,) in rows:

@@ -60,7 +60,7 @@ class DenseIndex(Index):
         return self._searcher
 
     def _ready_folder(self, machine: Machine, on_build: OnBuild = build_silently) -> Path:
-        """The folder of the index, which is built first where it has to be."""
+        """The folder of the index, which is built first if necessary."""
         if self._folder is None:
             options = self.options
             self._folder = ready_folder(
@@ -129,7 +129,7 @@ class DenseIndex(Index):
         return None if bundle is None else BundleNumbers(bundle)
 
     def _bundle(self, machine: Machine) -> DenseBundle | None:
-        """The bundle, as it is open for searches; None for a FAISS folder."""
+        """The bundle that is open for searches; None for a FAISS folder."""
         bundle = self._searcher and self._searcher.index
         if bundle is None and self.kind.index_type(self.location) != 'faiss':
             bundle = DenseBundle(self._ready_folder(machine), verify=False)

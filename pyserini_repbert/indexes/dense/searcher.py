@@ -96,9 +96,9 @@ class DenseSearcher(VectorSearcher, recorded_as='RepBertSearcher'):
         ----------
         name : of the index; a small one ('demo') is built on first use
         query_encoder : default: the one that the catalog names
-        device : as of the searcher
+        device : as in the searcher
         build : build an index that is missing
-        scans : as of the searcher
+        scans : as in the searcher
         """
         encoder = None if query_encoder is None else str(query_encoder)
         return cls(ready_folder(name, encoder, device, build), encoder, device, **scans)

@@ -96,7 +96,7 @@ class LuceneIndex(Index):
 
     @cached_property
     def _stored(self) -> LuceneSparseSearcher:
-        """What reads the documents, whatever they are ranked by."""
+        """The reader of the documents, independent of the ranking."""
         for opened in self._opened.values():
             if isinstance(opened, LuceneSparseSearcher):
                 return opened
@@ -128,7 +128,7 @@ class LuceneStore(DocumentStore):
 
 
 class ImpactStore(DocumentStore):
-    """The passages of a Lucene index of impacts; an empty one stands for one that is not stored."""
+    """The passages of a Lucene index of impacts; empty if they are not stored."""
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         return [text or None for text in super().texts(docids)]

@@ -32,8 +32,8 @@ class _WithArguments(type(pt.Transformer)):  # type: ignore[misc]
 class Configured(pt.Transformer, metaclass=_WithArguments):  # type: ignore[misc]
     """A transformer that is made again when one of its parameters is set.
 
-    Its parameters are its constructor's. What it opened depends on them, so setting one as
-    an attribute is `set_parameter`, too.
+    Its parameters are its constructor's. Opened models and indexes depend on them, so setting an
+    attribute also calls `set_parameter`.
     """
 
     _given: inspect.BoundArguments
@@ -65,8 +65,8 @@ class Configured(pt.Transformer, metaclass=_WithArguments):  # type: ignore[misc
     def set_parameter(self, name: str, value: Any) -> None:
         """Make the transformer again with another value of a constructor's parameter.
 
-        Raises UnknownNameError for another name, and what the constructor raises; the transformer
-        then stays as it is.
+        Raises UnknownNameError for another name, and everything that the constructor raises. The
+        transformer then does not change.
         """
         self._check_parameter(name)
         given = self._copied_arguments()
@@ -79,7 +79,10 @@ class Configured(pt.Transformer, metaclass=_WithArguments):  # type: ignore[misc
         self.__dict__ = changed.__dict__
 
     def _copied_with(self, name: str, value: Any) -> Self:
-        """A copy with another value of a constructor's parameter; what is open is shared."""
+        """A copy with another value of a constructor's parameter.
+
+        Open models and indexes are shared.
+        """
         copied = copy(self)
         copied._given = self._copied_arguments()
         copied._given.arguments[name] = value

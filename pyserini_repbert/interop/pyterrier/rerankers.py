@@ -72,7 +72,7 @@ class Rerank(Configured):
             raise InputError(f"'{self.reranker.label}' compares no pairs: matrix is for duoBERT")
 
     def transform(self, inp: Any) -> Any:
-        """The frame reranked. A candidate without a text that the reranker needs is refused."""
+        """The frame reranked. A candidate is refused if it lacks a text that the reranker needs."""
         needed = ['query']
         if self.reranker.needs_text:
             needed.append('text')
@@ -151,7 +151,7 @@ class Interleave(Configured):
         return tuple(_usual_name(system, number) for number, system in enumerate(self.systems, 1))
 
     def _check_names(self, names: Sequence[str]) -> None:
-        """Raises InputError unless each system has a name of its own."""
+        """Raises InputError unless each system has a unique name."""
         n_systems = len(self.systems)
         if not n_systems or len(names) != n_systems or len(set(names)) < n_systems:
             raise InputError(

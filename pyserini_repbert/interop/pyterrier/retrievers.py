@@ -48,7 +48,7 @@ class Retriever(Configured):
     filter : of a collection: search within the documents that match, in Lucene's syntax
     """
 
-    _ranker: Ranker  # a fusion has none of its own
+    _ranker: Ranker  # a fusion does not have one
 
     def __init__(self, ranker: Any, num_results: int = HITS, filter: str | None = None) -> None:
         if isinstance(ranker, (str, Path)):
@@ -226,7 +226,7 @@ class LuceneRetriever(Retriever):
 
 class HybridRetriever(Retriever):
     """Several retrievers run at the same time, their rankings fused: queries are encoded while
-    Lucene searches. A parameter that is set of a retriever holds for the next search.
+    Lucene searches. If a parameter of a retriever is set, the next search uses it.
 
     Parameters
     ----------
@@ -234,8 +234,8 @@ class HybridRetriever(Retriever):
     method, alpha, rrf_k : as in `fusion.fuse`, None for its defaults
     depth : hits of each retriever that are fused; default: `num_results`, at least 1000 unless
         method is 'interleave'
-    provenance : a column 'rank_NAME' for each retriever: the hit's rank there, from 0, missing
-        where it lacks the hit
+    provenance : a column 'rank_NAME' for each retriever: the hit's rank there, from 0; missing if
+        it lacks the hit
     """
 
     def __init__(

@@ -29,7 +29,7 @@ def open_checkpoint(name: AnyCheckpoint, kind: str = 'encoders') -> Checkpoint:
 
     What the catalog names under `kind`, 'encoders' or 'rerankers', is downloaded and converted on
     first use. An adapter is opened with the checkpoint that it adapts, which may be an adapter,
-    too. A `Checkpoint` is returned as it is.
+    too. A `Checkpoint` is returned unchanged.
     """
     if isinstance(name, Checkpoint):
         return name
@@ -91,7 +91,7 @@ def checkpoint_name(name: AnyCheckpoint) -> str:
 
 
 def encoder_folder(name: AnyCheckpoint) -> Path:
-    """The folder of an encoder, whose config.json may lie in the folder of a module.
+    """The folder of an encoder, whose config.json may be in a module's folder.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def verify(folder: Path) -> None:
 def used_models(user: object) -> tuple[Model, ...]:
     """The model of an encoder or a reranker; empty for an object without weights.
 
-    One checksum stands for a model of sentence-transformers: it covers all files of the folder.
+    A sentence-transformers model has one checksum, which covers all files of the folder.
     """
     checkpoint = getattr(user, 'checkpoint', None)
     precision = str(getattr(user, 'precision', ''))

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 WEIGHTS = 'model.safetensors'
 ADAPTER = 'adapter_model.safetensors'
-# Of one of several files: it lies in the checkpoint's folder.
+# The name of one of several files, which is in the checkpoint's folder.
 _WeightsName = Annotated[str, StringConstraints(pattern=r'^[\w-][\w.-]*\.safetensors\z')]
 ADAPTER_CONFIG = 'adapter_config.json'
 # in config.json of an adapter: it has heads of its own, the base's are dropped
@@ -132,8 +132,8 @@ class Checkpoint:
         """Checksum of the weights: of model.safetensors itself, or over the checksums of several
         files.
 
-        For an adapter: over the checksums of its file and its base, its scale, and its unit layer
-        if it has one.
+        For an adapter, it covers the checksums of its file and its base, its scale, and its unit
+        layer if it has one.
         """
         parts = [remembered_digest(file) for file in self._weights_files()]
         if self.base is not None:
@@ -223,7 +223,7 @@ class Checkpoint:
 
     @property
     def tokenizer_folder(self) -> Path:
-        """The folder with the tokenizer: this one, or the base's."""
+        """The folder with the tokenizer: this folder, or the base's."""
         files = [self.folder / 'tokenizer.json', self.folder / 'vocab.txt']
         if self.base is None or any(file.is_file() for file in files):
             return self.folder
@@ -260,7 +260,7 @@ def _joint_digest(digests: Sequence[str]) -> str:
 
 
 def _with_usual_names(tensors: Mapping[str, Weight]) -> dict[str, Weight]:
-    """Tensors under the names of today's BERT checkpoints.
+    """Tensors under the names of current BERT checkpoints.
 
     Some checkpoints leave out the prefix of the body. BERT's first checkpoints call the weights of
     layer norms gamma and beta, and have a buffer of ids.

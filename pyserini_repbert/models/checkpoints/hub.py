@@ -47,7 +47,7 @@ def _has_any(folder: Path, names: Iterable[str]) -> bool:
 
 
 def _complete(snapshot: Path, folder: Path) -> None:
-    """Copy a checkpoint, with weights in safetensors and a vocabulary where it has none."""
+    """Copy a checkpoint, with weights in safetensors, and with a vocabulary if it has none."""
     from safetensors.torch import save_file
 
     from pyserini_repbert.models.checkpoints.legacy import load_legacy, uncased_vocabulary
@@ -83,7 +83,7 @@ def packaged_checkpoint(entry: catalog.Entry) -> Path:
 
 
 def _converted(entry: catalog.Entry, get_file: Callable[[], Path]) -> Path:
-    """The checkpoint folder of an entry in the cache, which is made of its file on first use.
+    """The checkpoint folder of an entry in the cache, which is made from its file on first use.
 
     Raises BusyError while another process makes it.
     """
@@ -101,11 +101,11 @@ def _converted(entry: catalog.Entry, get_file: Callable[[], Path]) -> Path:
 
 
 def upload_checkpoint(checkpoint: Checkpoint, repository: str, private: bool = False) -> str:
-    """Upload a checkpoint's folder as it is, with the user's own token.
+    """Upload a checkpoint's folder unchanged, with the user's token.
 
     Returns the repository's address.
 
-    `repository` is OWNER/NAME. It is made if there is none, `private` or not.
+    `repository` is OWNER/NAME. If the repository does not exist, it is created, `private` or not.
     """
     from huggingface_hub import HfApi
 

@@ -101,7 +101,7 @@ def _unused_shapes(shapes: _Shapes, hidden: Any, tied: Mapping[str, str]) -> _Sh
 
 
 def _problems(found: _Shapes, expected: _Shapes, unused: _Shapes) -> list[str]:
-    """What is wrong with tensors of these shapes, a phrase for each kind of mistake.
+    """The errors in tensors of these shapes, with a phrase for each kind.
 
     Parameters
     ----------

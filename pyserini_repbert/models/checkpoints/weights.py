@@ -94,7 +94,7 @@ def _stored_tensors(file: Path) -> Iterator[_Stored]:
 def read_arrays(file: Path) -> dict[str, NDArray[np.float32]]:
     """The tensors of a safetensors file that are numbers with a fraction, by name, in float32.
 
-    Numbers in float32 stay in their file: only what is read takes memory. Raises the errors of
+    float32 numbers stay in their file: only those that are read take memory. Raises the errors of
     `read_weights`.
     """
     arrays = {}
@@ -116,8 +116,8 @@ def read_weights(file: Path, mapped: str | None = None) -> dict[str, Tensor]:
     change or keep.
 
     Tensors whose names end with `mapped` are mapped instead: only rows that are read take memory.
-    This is for tables that are looked up, not multiplied. Changes to them are copied, and leave the
-    file as it is.
+    This is for tables that are looked up, not multiplied. Changes are made to a copy, not to the
+    file.
 
     The package safetensors maps all tensors. Rounding may depend on a matrix's alignment, which is
     arbitrary in a mapped file, so each would have to be copied, and memory would hold the weights
@@ -238,12 +238,12 @@ def unit_layer(
 
     `shapes` are the shapes of the weights that it has.
 
-    RepBERT ranks by the inner product of mean vectors (RepBERT eq. 2-3). Where a base was trained
-    for cosine, the direction of a mean vector is what it learned, and its length is noise. A unit
-    layer attends to all tokens alike (queries are 0 and keys the identity until queries are
-    trained) and adds their mean vector, times ten, to each; layer normalisation then makes the sums
-    equally long. The mean of the output has the direction of the input's mean, less its average
-    over dimensions, which layer normalisation takes away: the inner product ranks as cosine did.
+    RepBERT ranks by the inner product of mean vectors (RepBERT eq. 2-3). If a base was trained for
+    the cosine, it has learned the direction of a mean vector, and the length is noise. A unit layer
+    attends to all tokens alike (queries are 0 and keys the identity until queries are trained) and
+    adds their mean vector, times ten, to each; layer normalisation then makes the sums equally
+    long. The mean of the output has the direction of the input's mean, less its average over
+    dimensions, which layer normalisation takes away: the inner product ranks as cosine did.
 
     Raises DamagedFileError for sizes that the base does not have.
     """

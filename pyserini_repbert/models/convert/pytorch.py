@@ -74,7 +74,7 @@ def converted(
     Parameters
     ----------
     target : the folder, which must not exist
-    source : what was converted, for errors
+    source : the original, for errors
     config : of config.json
     tensors : the weights by name
     vocabulary : the vocab.txt to copy
@@ -86,6 +86,6 @@ def converted(
 
 
 def vocabulary_of(folder: Path, given: Path | None) -> Path:
-    """The vocab.txt in a folder, otherwise the given one, otherwise `uncased_vocabulary`."""
+    """The vocab.txt in a folder, otherwise the given vocabulary, otherwise `uncased_vocabulary`."""
     beside = folder / 'vocab.txt'
     return beside if beside.is_file() else given or uncased_vocabulary()

@@ -1,7 +1,5 @@
 """A folder with a file of each kind that needs no extra, and what each of them says."""
 
-from pathlib import Path
-
 MAIL = """\
 From: Ada <ada@example.org>
 To: bob@example.org
@@ -84,12 +82,3 @@ UNREAD = {
     'a.md~': ('x', '1 hidden file, cache or backup'),
     '~$a.docx': ('x', '1 hidden file, cache or backup'),
 }
-
-
-def write_files(folder: Path, contents: dict[str, str | bytes]) -> Path:
-    """Write files by their paths in a folder."""
-    for name, content in contents.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return folder

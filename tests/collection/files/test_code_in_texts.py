@@ -1,10 +1,10 @@
 """A document knows which lines of its text are code."""
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.data.origins import Origin, TextSpan
 from pyserini_repbert.names.corpora import open_corpus
-from tests.collection.files.mixed_files import write_files
 
 FILES = {
     'a.md': 'Words.\n\n```py\nx = 1\n\n  y = 2\n```\n\n- item\n\n      z = 3\n\nMore.',

@@ -4,6 +4,7 @@ import threading
 import time
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.collection.files import converting
 from pyserini_repbert.collection.files.converting import FileConverter
@@ -11,7 +12,6 @@ from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_records import FileState
 from pyserini_repbert.data.unread_files import UnreadableFile
-from tests.collection.files.mixed_files import write_files
 
 NAMES = [f'{number}.docx' for number in range(6)]
 SECONDS = 60

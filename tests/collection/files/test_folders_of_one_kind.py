@@ -3,6 +3,7 @@
 import gzip
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.passages import Passage
@@ -68,35 +69,27 @@ DOCUMENTS = {
 }
 
 
-def written(folder, contents):
-    for name, content in contents.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return folder
-
-
 @pytest.mark.parametrize('kind', DOCUMENTS)
 def test_documents(tmp_path, kind):
     contents, expected = DOCUMENTS[kind]
-    corpus = open_corpus(written(tmp_path / 'docs', contents))
+    corpus = open_corpus(write_files(tmp_path / 'docs', contents))
     assert list(corpus.documents()) == expected
     assert [passage.docid for passage in corpus] == [document.docid for document in expected]
 
 
 def test_passages_have_the_text_as_written(tmp_path):
-    corpus = open_corpus(written(tmp_path / 'docs', MARKDOWN))
+    corpus = open_corpus(write_files(tmp_path / 'docs', MARKDOWN))
     assert list(corpus)[2] == Passage(
         'b.md', '---\ntopic: garden\n---\n# Slugs\n\nThey hide by day.'
     )
-    pages = open_corpus(written(tmp_path / 'pages', PAGES))
+    pages = open_corpus(write_files(tmp_path / 'pages', PAGES))
     assert next(iter(pages)) == Passage('index', 'Home Welcome.')
 
 
 @pytest.mark.parametrize('kind', DOCUMENTS)
 def test_parts_have_all_documents_once(tmp_path, kind):
     contents, expected = DOCUMENTS[kind]
-    corpus = open_corpus(written(tmp_path / 'docs', contents))
+    corpus = open_corpus(write_files(tmp_path / 'docs', contents))
     for of in (2, 9):
         docids = []
         for index in range(of):

@@ -4,13 +4,13 @@ import time
 from pathlib import Path
 
 import pytest
+from folders import write_files
 from hypothesis import given, strategies as st
 
 from pyserini_repbert.collection.files.html_documents import document_of_html
 from pyserini_repbert.data.file_selection import FileSelection
 from pyserini_repbert.data.markup import visible_text
 from pyserini_repbert.names.corpora import open_corpus
-from tests.collection.files.mixed_files import write_files
 
 PAGE = Path(__file__).with_name('dialects.html').read_text(encoding='utf-8')
 READ = """\

@@ -2,12 +2,12 @@
 
 import pyarrow as pa
 import pytest
+from folders import write_files
 from pyarrow import parquet
 
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.names.corpora import open_corpus
-from tests.collection.files.mixed_files import write_files
 
 FILES = {
     'a.jsonl': ('{"id": "1", "text": "x"}\n\n{"id": "2", "text": "y\\nz"}\n', [1, 3]),

@@ -10,6 +10,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from folders import write_files
 from pyarrow import parquet
 
 from pyserini_repbert.collection.files.asciidoc_conditions import shown_lines
@@ -19,7 +20,6 @@ from pyserini_repbert.collection.files.org_text import read_org
 from pyserini_repbert.collection.files.word_wrappers import without_wrappers
 from pyserini_repbert.data.documents import plain_fields
 from pyserini_repbert.names.corpora import open_corpus
-from tests.collection.files.mixed_files import write_files
 
 
 def documents_in(folder):
@@ -219,14 +219,29 @@ STYLES = f"""<w:styles>
 <w:style w:type="paragraph" w:styleId="Margin"><w:pPr/>{VANISH}</w:style>
 <w:style w:type="paragraph" w:styleId="End"><w:pPr>{VANISH}</w:pPr></w:style>
 <w:style w:type="character" w:styleId="Shown"><w:rPr><w:vanish w:val="0"/></w:rPr></w:style>
+<w:style w:type="paragraph" w:styleId="Child"><w:basedOn w:val="Margin"/><w:pPr/></w:style>
+<w:style w:type="paragraph" w:styleId="Grandchild"><w:basedOn w:val="Child"/></w:style>
+<w:style w:type="paragraph" w:styleId="ShownChild"><w:basedOn w:val="Child"/>
+<w:rPr><w:vanish w:val="false"/></w:rPr></w:style>
+<w:style w:type="paragraph" w:styleId="Circle"><w:basedOn w:val="Circle"/></w:style>
 </w:styles>"""
 
 
 @pytest.mark.parametrize(
-    ('style', 'shown'), [('Secret', 'b'), ('Margin', ''), ('End', 'ab'), ('Shown', 'ab')]
+    ('style', 'shown'),
+    [
+        ('Secret', 'b'),
+        ('Margin', ''),
+        ('End', 'ab'),
+        ('Shown', 'ab'),
+        ('Child', ''),
+        ('Grandchild', ''),
+        ('ShownChild', 'ab'),
+        ('Circle', 'ab'),
+    ],
 )
 def test_text_that_a_style_hides_is_not_text(style, shown):
-    """Mammoth reads it as any other."""
+    """Mammoth reads it as any other. A style hides text, too, by the style that it extends."""
     run_style = f'<w:rPr><w:rStyle w:val="{style}"/></w:rPr>'
     paragraph_style = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>'
     runs = f'<w:r>{run_style}<w:t>a</w:t></w:r><w:r><w:t>b</w:t></w:r>'

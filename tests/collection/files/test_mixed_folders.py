@@ -6,6 +6,7 @@ import json
 
 import pyarrow
 import pytest
+from folders import write_files
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pyarrow import parquet
 
@@ -16,7 +17,7 @@ from pyserini_repbert.data.file_selection import FileSelection
 from pyserini_repbert.data.passages import BadFiles
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.corpora import open_corpus
-from tests.collection.files.mixed_files import MAIL, MAILBOX, MIXED, NOTEBOOK, UNREAD, write_files
+from tests.collection.files.mixed_files import MAIL, MAILBOX, MIXED, NOTEBOOK, UNREAD
 
 
 def documents(path, **options):

@@ -3,12 +3,12 @@
 from datetime import datetime
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.office_documents import OfficeReader
 from pyserini_repbert.data.unread_files import UnreadableFile
 from pyserini_repbert.names.corpora import open_corpus
-from tests.collection.files.mixed_files import write_files
 from tests.collection.files.office_files import WRITERS, word_document
 
 pytest.importorskip('markitdown')
@@ -188,7 +188,7 @@ def test_cells_of_excel_are_what_was_written(tmp_path):
     workbook = openpyxl.Workbook()
     sheet = workbook.active
     sheet.title = 'Prices'
-    sheet.append(['name', 'price', 'code', 'day'])
+    sheet.append(['name', 'price', 2024, 'day'])
     sheet.append(['None', 1234567.891, 12, datetime(2024, 1, 2)])
     sheet.append(['NA', 0.1 + 0.2, None, datetime(2024, 1, 2, 3, 4)])
     sheet.append([None, 1.234e-5, True, 'a\tb\n|c'])
@@ -196,7 +196,7 @@ def test_cells_of_excel_are_what_was_written(tmp_path):
     workbook.create_sheet('More').append([2024])
     workbook.save(tmp_path / 'a.xlsx')
     assert texts_of(tmp_path, {})['a.xlsx'].split('\n') == [
-        'name\tprice\tcode\tday',
+        'name\tprice\t2024\tday',
         'None\t1234567.891\t12\t2024-01-02',
         'NA\t0.3\t\t2024-01-02 03:04:00',
         '\t1.234e-05\tTRUE\ta b |c',

@@ -102,7 +102,7 @@ def test_messages_within_a_message_are_read(document_of):
 
 
 def test_what_is_not_read_is_named(document_of, tmp_path, reader):
-    with pytest.raises(UnreadableFile, match='a message without text'):
+    with pytest.raises(UnreadableFile, match='its only text is RTF, which is not read: save'):
         document_of({SUBJECT: 'A', RTF: b'packed'})
     (tmp_path / 'b.msg').write_text('no message')
     with pytest.raises(UnreadableFile, match='it is damaged, or of another format'):

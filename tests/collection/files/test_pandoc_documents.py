@@ -4,10 +4,10 @@ import json
 import subprocess
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.collection.files import plain_documents, planned_files
 from pyserini_repbert.names.corpora import open_corpus
-from tests.collection.files.mixed_files import write_files
 
 LATEX = (
     '\\documentclass{article}\\title{Beans}\\begin{document}\\maketitle\n'

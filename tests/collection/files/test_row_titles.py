@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.collection.files import table_documents
 from pyserini_repbert.collection.files.file_to_read import FileToRead
@@ -117,10 +118,9 @@ def test_the_columns_of_a_table_alone_are_named(tmp_path):
 
 
 def test_a_chosen_title_is_stored_with_its_source(tmp_path, open_collection, capsys):
-    folder = tmp_path / 'desk'
-    folder.mkdir()
-    (folder / 'a.csv').write_text('name,maker\nHoe,Ada\n')
-    (folder / 'b.csv').write_text('tool,n\nFork,1\n')
+    folder = write_files(
+        tmp_path / 'desk', {'a.csv': 'name,maker\nHoe,Ada\n', 'b.csv': 'tool,n\nFork,1\n'}
+    )
 
     def titles(**selection):
         corpus = open_corpus(folder, keep_empty=True, selection=FileSelection(**selection))

@@ -4,6 +4,7 @@ import io
 import zipfile
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.collection.files.stated_dates import (
     day_of_name,
@@ -12,7 +13,6 @@ from pyserini_repbert.collection.files.stated_dates import (
     title_with_year,
 )
 from pyserini_repbert.names.corpora import open_corpus
-from tests.collection.files.mixed_files import write_files
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import gzip
 import json
 
 import pytest
+from folders import write_files
 
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.passages import Passage
@@ -11,16 +12,8 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.corpora import open_corpus
 
 
-def files(folder, contents):
-    for name, content in contents.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return folder
-
-
 def test_a_file_is_a_document_and_its_path_the_docid(tmp_path):
-    folder = files(
+    folder = write_files(
         tmp_path / 'docs',
         {
             'b.md': '# Title\n\nOne\ttab.\n',
@@ -56,7 +49,7 @@ def test_a_file_is_a_document_and_its_path_the_docid(tmp_path):
     ],
 )
 def test_the_format_is_told_by_the_files(tmp_path, contents, docids):
-    assert [passage.docid for passage in open_corpus(files(tmp_path, contents))] == docids
+    assert [passage.docid for passage in open_corpus(write_files(tmp_path, contents))] == docids
 
 
 @pytest.mark.parametrize(
@@ -76,22 +69,22 @@ def test_the_format_is_told_by_the_files(tmp_path, contents, docids):
     ],
 )
 def test_suffixes_count_in_any_case(tmp_path, contents, docids):
-    assert [passage.docid for passage in open_corpus(files(tmp_path, contents))] == docids
+    assert [passage.docid for passage in open_corpus(write_files(tmp_path, contents))] == docids
 
 
 @pytest.mark.parametrize('name', ['page.html', 'page.HTM'])
 def test_one_page_is_a_corpus(tmp_path, name):
-    files(tmp_path, {name: '<title>T</title><p>x'})
+    write_files(tmp_path, {name: '<title>T</title><p>x'})
     assert list(open_corpus(tmp_path / name)) == [Passage('page', 'T x')]
 
 
 def test_one_file_is_named_as_it_is(tmp_path):
-    files(tmp_path, {'notes.md': 'x'})
+    write_files(tmp_path, {'notes.md': 'x'})
     assert list(open_corpus(tmp_path / 'notes.md')) == [Passage('notes.md', 'x')]
 
 
 def test_damaged_text_is_refused(tmp_path):
-    files(tmp_path, {'a.md': 'Café, naïve'.encode() + b'\xff'})
+    write_files(tmp_path, {'a.md': 'Café, naïve'.encode() + b'\xff'})
     with pytest.raises(InputError, match=r'a\.md: damaged UTF-8 .*: fix the corpus'):
         list(open_corpus(tmp_path / 'a.md'))
 
@@ -99,7 +92,7 @@ def test_damaged_text_is_refused(tmp_path):
 @pytest.mark.parametrize('name', ['b.md', 'b.txt'])
 def test_pages_and_text_are_one_corpus(tmp_path, name):
     """They were refused; before, the pages or the text were left out without a word."""
-    folder = files(tmp_path, {'a.html': '<p>x</p>', name: 'x'})
+    folder = write_files(tmp_path, {'a.html': '<p>x</p>', name: 'x'})
     assert [passage.docid for passage in open_corpus(folder)] == ['a', name]
     for fmt, docid, unread in (('text', name, '1 .html'), ('html', 'a', f'1 {name[1:]}')):
         corpus = open_corpus(folder, fmt)
@@ -108,7 +101,7 @@ def test_pages_and_text_are_one_corpus(tmp_path, name):
 
 
 def test_parts_of_a_folder_are_files(tmp_path):
-    folder = files(tmp_path, {f'{number}.md': 'x' for number in range(5)})
+    folder = write_files(tmp_path, {f'{number}.md': 'x' for number in range(5)})
     corpus = open_corpus(folder)
     assert corpus.count_hint() == 5
     assert [passage.docid for passage in corpus.part(0, 2)] == ['0.md', '2.md', '4.md']
@@ -118,7 +111,7 @@ def test_parts_of_a_folder_are_files(tmp_path):
 def test_a_folder_without_a_corpus_says_what_was_expected(tmp_path):
     wanted = r'holds no corpus files \(\.md, .*\.htm, .*\); not read: 1 \.zip'
     with pytest.raises(InputError, match=wanted):
-        open_corpus(files(tmp_path, {'a.zip': 'x'}))
+        open_corpus(write_files(tmp_path, {'a.zip': 'x'}))
 
 
 @pytest.mark.parametrize(
@@ -133,13 +126,13 @@ def test_a_folder_without_a_corpus_says_what_was_expected(tmp_path):
 )
 def test_records_beside_markdown_and_pages_are_one_corpus(tmp_path, name, text, docid):
     (tmp_path / 'z').mkdir()
-    folder = files(tmp_path, {'a.md': 'x', 'b.html': '<p>x</p>', name: text})
+    folder = write_files(tmp_path, {'a.md': 'x', 'b.html': '<p>x</p>', name: text})
     assert [passage.docid for passage in open_corpus(folder)] == ['a.md', 'b', docid]
 
 
 @pytest.mark.parametrize('name', ['a.json', 'a.jsonl'])
 def test_a_json_array_is_a_list_of_records(tmp_path, name):
-    files(tmp_path, {name: '[{"id": "d", "text": "x"}, {"text": "y", "title": "T"}]'})
+    write_files(tmp_path, {name: '[{"id": "d", "text": "x"}, {"text": "y", "title": "T"}]'})
     assert list(open_corpus(tmp_path / name).documents()) == [
         Document('d', 'x'),
         Document(f'{name}#2', 'y', 'T'),
@@ -149,7 +142,7 @@ def test_a_json_array_is_a_list_of_records(tmp_path, name):
 def test_a_title_alone_is_no_text_where_others_are(tmp_path):
     """The body was not searched, without a word."""
     record = {'id': 'd', 'title': 'Slugs', 'body': 'They hide by day.'}
-    path = files(tmp_path, {'a.jsonl': json.dumps(record)}) / 'a.jsonl'
+    path = write_files(tmp_path, {'a.jsonl': json.dumps(record)}) / 'a.jsonl'
     for read in (list, lambda corpus: list(corpus.documents())):
         with pytest.raises(InputError, match='name the fields'):
             read(open_corpus(path))
@@ -183,7 +176,7 @@ TEXT = 'Die Gärten – „schön“'
 )
 def test_a_page_is_read_in_its_encoding(tmp_path, head, encoding):
     page = f'<html><head>{head}<title>{TEXT}</title></head><p>{TEXT}'
-    files(tmp_path, {'a.html': page.encode(encoding)})
+    write_files(tmp_path, {'a.html': page.encode(encoding)})
     (document,) = open_corpus(tmp_path).documents()
     assert (document.title, document.text) == (TEXT, TEXT)
     (passage,) = open_corpus(tmp_path)
@@ -194,6 +187,6 @@ def test_a_page_is_read_in_its_encoding(tmp_path, head, encoding):
 def test_a_charset_that_no_page_has_is_passed_over(tmp_path, charset):
     """Browsers read such a page as Windows-1252."""
     page = f'<meta charset={charset}><p>caf\xe9 au lait'.encode('latin-1')
-    files(tmp_path, {'a.html': page})
+    write_files(tmp_path, {'a.html': page})
     (document,) = open_corpus(tmp_path).documents()
     assert document.text == 'caf\xe9 au lait'

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from folders import N_QUESTIONS, write_files
 
-from pyserini_repbert.adapt.adaptation import Adaptation
+from pyserini_repbert.adapt.adaptation import Adaptation, UntunedSearches
 from pyserini_repbert.adapt.offering import LEARNED_BEFORE, report_of
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import (
@@ -29,25 +30,11 @@ from pyserini_repbert.evaluate.significance import TTest
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
 
-N_QUESTIONS = 24
-
 
 @pytest.fixture
-def checkpoint(tiny_checkpoint):
-    return str(tiny_checkpoint())
-
-
-@pytest.fixture
-def folder(checkpoint, tmp_path):
+def folder(mine):
     """A collection without Lucene: two documents for each question, the second one relevant."""
-    words = [f'w{n}' for n in range(N_QUESTIONS)]
-    documents = []
-    for number, word in enumerate(words):
-        documents.append((f'plain{number}', f'{word} cat'))
-        documents.append((f'wanted{number}', f'{word} mat'))
-    with Collection.open(tmp_path / 'mine', encoder=checkpoint, sparse='none') as collection:
-        collection.sync(documents)
-    return tmp_path / 'mine'
+    return mine
 
 
 def judge(folder, n=N_QUESTIONS):
@@ -196,12 +183,14 @@ def adaptation(learned):
         rerank_weight=None,
         n_topics=4,
         texts=('a', 'b', 'c', 'd'),
-        now='dense',
-        untuned={'dense': np.array([0.1, 0.2, 0.3, 0.4])},
-        ways={},
+        untuned=UntunedSearches(
+            now='dense',
+            values={'dense': np.array([0.1, 0.2, 0.3, 0.4])},
+            ways={},
+            agreement=TTest(9.0, 0.001),
+        ),
         steps={'with the query map': np.array(learned)},
         chosen=np.array(learned),
-        agreement=TTest(9.0, 0.001),
         fold_maps=(),
         fold_of_text=(),
     )
@@ -296,8 +285,13 @@ def test_learning_again_is_compared_with_what_is_used(folder, learned):
 def test_learning_at_the_command_line(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     topics = ''.join(f't{i}\tcat w{i}\n' for i in range(N_QUESTIONS))
-    (tmp_path / 'topics.tsv').write_text(topics)
-    (tmp_path / 'qrels').write_text(''.join(f't{i} 0 wanted{i} 2\n' for i in range(N_QUESTIONS)))
+    write_files(
+        tmp_path,
+        {
+            'topics.tsv': topics,
+            'qrels': ''.join(f't{i} 0 wanted{i} 2\n' for i in range(N_QUESTIONS)),
+        },
+    )
     arguments = 'index judgments --index mine --topics topics.tsv --qrels qrels --judge ann'
     assert run(main, arguments.split()) == 0
     assert '24 judgments of 24 questions' in capsys.readouterr().out

@@ -1,7 +1,10 @@
 """A collection is searched by what `adapt` stored, whichever of its rankings that names."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from folders import write_files
 
 from pyserini_repbert.adapt.learning import adapt
 from pyserini_repbert.collection import Collection
@@ -58,8 +61,8 @@ def let_win(monkeypatch):
         def adapt_so(*given, **named):
             learnt = adapt(*given, **named)
             ones = np.ones(len(learnt.texts))
-            values = {**vars(learnt), 'untuned': {**learnt.untuned, name: ones}, 'chosen': ones}
-            return type(learnt)(**values)
+            untuned = replace(learnt.untuned, values={**learnt.untuned.values, name: ones})
+            return replace(learnt, untuned=untuned, chosen=ones)
 
         monkeypatch.setattr(from_judgments, 'adapt', adapt_so)
 
@@ -164,8 +167,13 @@ def test_token_vectors_are_compared_with_and_not_learned_from(rescored, let_win)
 
 def test_what_topics_teach_of_token_vectors_can_be_searched(rescored, tmp_path, capsys):
     topics = ''.join(f'{i}\tcat w{i}\n' for i in range(N_QUESTIONS))
-    (tmp_path / 'topics.tsv').write_text(topics)
-    (tmp_path / 'qrels').write_text(''.join(f'{i} 0 wanted{i} 2\n' for i in range(N_QUESTIONS)))
+    write_files(
+        tmp_path,
+        {
+            'topics.tsv': topics,
+            'qrels': ''.join(f'{i} 0 wanted{i} 2\n' for i in range(N_QUESTIONS)),
+        },
+    )
     arguments = ['--index', str(rescored), '--topics', str(tmp_path / 'topics.tsv')]
     arguments += ['--qrels', str(tmp_path / 'qrels'), '--output', str(tmp_path / 'learned')]
     adapt_command([*arguments, '--keep', '--quiet'])

@@ -8,8 +8,8 @@ from contextlib import ExitStack, closing
 
 import pytest
 from drawn_documents import COMPLETE
+from ready_services import ready_client
 from sentence_folders import write_multi_vector
-from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.copying import copy_collection
@@ -18,7 +18,6 @@ from pyserini_repbert.commands.encode import main as encode_command
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extensions.approximate import AnnSettings, build_ann
 from pyserini_repbert.serve import service as services
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.indexes import index_type_of
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings, read_settings
@@ -64,11 +63,7 @@ def serve(folder):
     with ExitStack() as held:
 
         def open_service():
-            app = create_app(_settings(folder))
-            client = held.enter_context(TestClient(app, raise_server_exceptions=False))
-            while client.get('/readyz').status_code == 503:
-                assert app.state.service.failure is None
-            return client
+            return held.enter_context(ready_client(_settings(folder)))
 
         yield open_service
 
@@ -198,9 +193,7 @@ def test_a_bundle_offers_its_index(folder, tmp_path):
     config.write_text('indexes: {mine: {path: bundle, ann: true}}\nrerankers: []\n')
     indexes = read_settings(config).indexes
     assert indexes['mine'] == IndexSettings(path=str(tmp_path / 'bundle'), ann=True)
-    with TestClient(create_app(ServeSettings(indexes=indexes))) as client:
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
+    with ready_client(ServeSettings(indexes=indexes)) as client:
         assert client.get('/v1/mine').json()['approximate'] == {'ann': 'dense'}
         assert {docid for docid, _ in hits(client, 'ann')} <= {f'd{n}' for n in range(COUNT)}
 

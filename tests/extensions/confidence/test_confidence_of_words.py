@@ -5,9 +5,9 @@ import re
 
 import numpy as np
 import pytest
-from fastapi.testclient import TestClient
-from folders import N_QUESTIONS
+from folders import question_documents
 from learned_collections import let_learn
+from ready_services import ready_client
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.filters import DocumentFilter
@@ -26,7 +26,6 @@ from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.threshold import first_depth
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.ranking import Query
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 from pyserini_repbert.trace import Notes
 
@@ -113,12 +112,8 @@ def test_words_and_their_weights_are_asked_once(tiny_checkpoint, tmp_path, monke
 def test_one_search_is_known_by_commands_python_and_the_service(tiny_checkpoint, tmp_path, capsys):
     """Vectors and words, fused; what is fused otherwise has no confidence."""
     folder = tmp_path / 'mine'
-    documents = []
-    for number in range(N_QUESTIONS):
-        documents.append((f'plain{number}', f'w{number} cat'))
-        documents.append((f'wanted{number}', f'w{number} mat'))
     with Collection.open(folder, encoder=str(tiny_checkpoint())) as collection:
-        collection.sync(documents)
+        collection.sync(question_documents())
     let_learn(folder)
     with Collection.open(folder) as collection:
         hits = collection.search('w1 mat', 3, confidence=True)
@@ -140,9 +135,7 @@ def test_one_search_is_known_by_commands_python_and_the_service(tiny_checkpoint,
         assert difference in capsys.readouterr().err
 
     settings = ServeSettings(indexes={'mine': IndexSettings(path=str(folder))})
-    with TestClient(create_app(settings)) as client:
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
+    with ready_client(settings) as client:
         assert client.get('/v1/mine').json()['confidence'] is True
         address = '/v1/mine/search?query=w1+mat&hits=3&confidence=true'
         for systems in ('', '&system=hybrid', '&system=bm25,dense'):

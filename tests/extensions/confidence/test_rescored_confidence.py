@@ -1,9 +1,9 @@
 """Confidence where token vectors order the hits: learned, and told by Python, commands, service."""
 
 import pytest
-from fastapi.testclient import TestClient
-from folders import N_QUESTIONS
+from folders import question_documents
 from learned_collections import let_learn
+from ready_services import ready_client
 from sentence_folders import write_multi_vector
 
 from pyserini_repbert.collection import Collection
@@ -11,7 +11,6 @@ from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.judging.next_questions import order_questions
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
 pytest.importorskip('sentence_transformers')
@@ -20,14 +19,10 @@ pytest.importorskip('sentence_transformers')
 @pytest.fixture
 def folder(tiny_checkpoint, tmp_path):
     """A collection that token vectors order by default; it learned from judgments."""
-    documents = []
-    for number in range(N_QUESTIONS):
-        documents.append((f'plain{number}', f'w{number} cat'))
-        documents.append((f'wanted{number}', f'w{number} mat'))
     path = tmp_path / 'mine'
     models = {'encoder': str(tiny_checkpoint()), 'multi_vector': write_multi_vector(tmp_path / 'm')}
     with Collection.open(path, sparse='none', **models) as collection:
-        collection.sync(documents)
+        collection.sync(question_documents())
     confidence = let_learn(path)
     assert confidence['model']['search']['rankings'] == ['dense', 'rescored']
     return path
@@ -44,9 +39,7 @@ def test_confidence_where_token_vectors_order(folder, capsys):
     for hit in hits:
         assert f'{hit.docid}  ({hit.score:.4f}, relevant: {hit.probability:.2f})' in out
     settings = ServeSettings(indexes={'mine': IndexSettings(path=str(folder))})
-    with TestClient(create_app(settings)) as client:
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
+    with ready_client(settings) as client:
         assert client.get('/v1/mine').json()['confidence'] is True
         address = '/v1/mine/search?query=w1+mat&hits=3&confidence=true'
         answer = client.get(address).json()

@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from folders import HANGS
+from folders import HANGS, write_files
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.locks import writer_lock
@@ -81,8 +81,7 @@ def test_files_that_change_are_synced_until_ctrl_c(notes, sync, tmp_path):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         assert 'generation 1' in process.stdout.readline()
-        (notes / 'bird.txt').write_text('a bird in the tree', encoding='utf-8')
-        (notes / 'moon.txt').write_text('the moon', encoding='utf-8')
+        write_files(notes, {'bird.txt': 'a bird in the tree', 'moon.txt': 'the moon'})
         line = process.stdout.readline()
         assert line.startswith(f'{tmp_path / "mine"}: 2 added')
         assert 'generation 2' in line

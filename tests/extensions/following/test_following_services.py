@@ -3,22 +3,21 @@
 import logging
 import threading
 import time
-from contextlib import contextmanager
 
 import pytest
+from folders import write_files
+from ready_services import ready_client
 
 pytest.importorskip('fastapi', reason='the serve extra is not installed')
 pytest.importorskip('prometheus_client', reason='the serve extra is not installed')
 
 from folders import HANGS
-from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extensions.following.serving import IN_SERVICES
 from pyserini_repbert.serve import writes
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.child import LostProcessError
 from pyserini_repbert.serve.command import main
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings, read_settings
@@ -46,14 +45,10 @@ def mine(notes, tmp_path, tiny_checkpoint):
     return tmp_path / 'mine'
 
 
-@contextmanager
 def served(folder, corpus, **settings):
     """A client of a service whose collection follows a corpus."""
     index = IndexSettings(path=str(folder), follow=str(corpus), **settings)
-    app = create_app(ServeSettings(indexes={'mine': index}, write_keys=['writer']))
-    with TestClient(app, raise_server_exceptions=False) as client:
-        until(lambda: client.get('/readyz').status_code == 200)
-        yield client
+    return ready_client(ServeSettings(indexes={'mine': index}, write_keys=['writer']))
 
 
 def until(has_come):
@@ -79,8 +74,7 @@ def test_a_service_follows_what_changes_before_and_while_it_serves(mine, notes):
     with served(mine, notes) as client:
         until(lambda: generation(client) == 2)
         assert 'bird.txt' in docids(client)
-        (notes / 'moon.txt').write_text('the moon', encoding='utf-8')
-        (notes / 'tree.txt').write_text('the tree', encoding='utf-8')
+        write_files(notes, {'moon.txt': 'the moon', 'tree.txt': 'the tree'})
         (notes / 'cat.txt').unlink()
         until(lambda: generation(client) == 3)
         assert docids(client) == ['bird.txt', 'dog.txt', 'fish.txt', 'moon.txt', 'tree.txt']

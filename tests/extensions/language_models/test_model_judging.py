@@ -142,16 +142,10 @@ def by_word(prompt):
 
 
 @pytest.fixture
-def folder(tiny_checkpoint, tmp_path, monkeypatch):
+def folder(mine, monkeypatch):
     """A collection without Lucene, of two documents a question."""
-    monkeypatch.chdir(tmp_path)
-    documents = []
-    for number in range(24):
-        documents.append((f'plain{number}', f'w{number} cat'))
-        documents.append((f'wanted{number}', f'w{number} mat'))
-    with Collection.open('mine', encoder=str(tiny_checkpoint()), sparse='none') as collection:
-        collection.add(documents)
-    return tmp_path / 'mine'
+    monkeypatch.chdir(mine.parent)
+    return mine
 
 
 def test_a_pool_is_graded_once(folder, capsys):

@@ -4,12 +4,11 @@ import base64
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
+from ready_services import ready_client
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import EpicReranker, MonoBertReranker
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.http_errors import error_body
 from pyserini_repbert.serve.settings import Limits, ServeSettings
 
@@ -200,9 +199,7 @@ def test_who_is_not_let_in_reads_openais_form(address, settings, host, status, k
 def test_texts_of_a_client_have_no_index(index_settings):
     settings = ServeSettings(indexes={'tiny': index_settings}, rerankers=['mmr'])
     body = {'model': 'mmr', 'query': 'q', 'documents': ['a', 'b']}
-    with TestClient(create_app(settings), raise_server_exceptions=False) as client:
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
+    with ready_client(settings) as client:
         answer = client.post('/v1/rerank', json=body)
     assert answer.status_code == 400
     assert 'reads the index that is searched' in answer.text

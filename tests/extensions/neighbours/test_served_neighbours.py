@@ -1,12 +1,11 @@
 """Rerankers that read the index, in a service: offered where its settings name them."""
 
 import pytest
-from starlette.testclient import TestClient
+from ready_services import ready_client
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index_command
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
 SEARCH = '/v1/tiny/search'
@@ -79,10 +78,7 @@ def collection(tiny_checkpoint, rerankers, tmp_path):
     arguments = ['neighbours', '--index', str(folder), '--neighbours', '8', '--quiet']
     assert command.run(index_command, arguments) == 0
     indexes = {'tiny': IndexSettings(path=str(folder))}
-    app = create_app(ServeSettings(indexes=indexes, rerankers=[*rerankers]))
-    with TestClient(app, raise_server_exceptions=False) as client:
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
+    with ready_client(ServeSettings(indexes=indexes, rerankers=[*rerankers])) as client:
         yield client
 
 

@@ -1,12 +1,12 @@
 """What a search claims of a question that is not about the collection."""
 
 import asyncio
-import time
 from contextlib import closing
 from itertools import product
 
 import numpy as np
 import pytest
+from ready_services import ready_client
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.checking import check_collection
@@ -52,6 +52,13 @@ def claim(searcher, question):
     check = TopicCheck.of(searcher)
     ranking = searcher.rank([Query('1', question)], None, 5)['1']
     return check.is_off_topic(question, ranking, ranking.docids)
+
+
+def unclaimed(collection, docids, questions):
+    """The questions that are not claimed to be off-topic, if these are their hits."""
+    with closing(collection.searcher()) as searcher:
+        check = TopicCheck.of(searcher)
+        return [each for each in questions if not check.is_off_topic(each, None, docids)]
 
 
 def best_score(collection, question):
@@ -203,31 +210,20 @@ def test_a_copy_has_the_threshold(collection, tmp_path):
 def test_a_question_whose_words_stand_in_a_hit_is_not_claimed(collection, monkeypatch):
     """A vector says little of a word or a name; words match as the marked ones of a hit do."""
     set_threshold(monkeypatch, 100.0)
-    with closing(collection.searcher()) as searcher:
-        check = TopicCheck.of(searcher)
-        for question, is_claimed in {
-            'red cat sat': False,
-            'is the RED cats': False,
-            'red zebra sat': True,
-            'the': True,
-        }.items():
-            assert check.is_off_topic(question, None, ['d59', 'd00']) is is_claimed
-        assert check.is_off_topic('red cat sat', None, ['d59']) is True
-        assert check.is_off_topic('red cat sat', None, []) is True
+    hits = ['d59', 'd00']
+    questions = ['red cat sat', 'is the RED cats', 'red zebra sat', 'the']
+    assert unclaimed(collection, hits, questions) == questions[:2]
+    assert unclaimed(collection, ['d59'], ['red cat sat']) == []
+    assert unclaimed(collection, [], ['red cat sat']) == []
     assert collection.search('red zebra sat').off_topic is True
 
 
 def answers_of_service(folder, addresses):
     """The answers of a service of a collection."""
-    from starlette.testclient import TestClient
-
-    from pyserini_repbert.serve.app import create_app
     from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
     settings = ServeSettings(indexes={'mine': IndexSettings(path=str(folder))})
-    with TestClient(create_app(settings)) as client:
-        while client.get('/readyz').status_code != 200:
-            time.sleep(0.05)
+    with ready_client(settings) as client:
         return [client.get(f'/v1/mine/search?{address}').json() for address in addresses]
 
 
@@ -313,16 +309,6 @@ def test_a_word_without_spaces_around_stands_in_a_hit(collection, monkeypatch):
     collection.add([{'id': 'zh', 'text': '巴黎大学在1200年左右成立。'}])
     collection.add([{'id': 'ja', 'text': 'データベースの索引を毎晩ひとつ作る。redcat'}])
     set_threshold(monkeypatch, 100.0)
-    with closing(collection.searcher()) as searcher:
-        check = TopicCheck.of(searcher)
-        for question, is_claimed in {
-            '巴黎大学': False,
-            '成立 大学': False,
-            '伦敦大学': True,
-            '索引': False,
-            'データベース': False,
-            'データ 鉄道': True,
-            '索引 redcat': False,
-            '索引 cat': True,
-        }.items():
-            assert check.is_off_topic(question, None, ['zh', 'ja']) is is_claimed
+    questions = ['巴黎大学', '成立 大学', '索引', 'データベース', '索引 redcat']
+    assert unclaimed(collection, ['zh', 'ja'], questions) == questions
+    assert unclaimed(collection, ['zh', 'ja'], ['伦敦大学', 'データ 鉄道', '索引 cat']) == []

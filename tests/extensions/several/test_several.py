@@ -5,7 +5,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
+from ready_services import ready_client
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.filters import DocumentFilter
@@ -18,8 +18,7 @@ from pyserini_repbert.fusion import fuse
 from pyserini_repbert.indexes.kind import SearchOptions, kind_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.pipeline import PipelineSpec, open_pipeline
-from pyserini_repbert.ranking import NO_HITS, Query, Ranking
-from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.ranking import NO_HITS, Background, Query, Ranking
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
 NOTES = [
@@ -106,13 +105,10 @@ def test_rankings_of_vectors_and_words_are_fused_as_in_one_collection(make, hits
             scores = part.document_scores(topic, [*ranking.docids, 'nobody/x'], NO_HITS)
             assert scores.pop() is None
             np.testing.assert_allclose(scores, ranking.scores, atol=1e-5)
-        assert dense.rank([topic])['0'].background == pytest.approx(
-            (
-                3 * dense.parts[0].rank([topic])['0'].background
-                + 2 * dense.parts[1].rank([topic])['0'].background
-            )
-            / 5
-        )
+        own = [part.rank([topic])['0'].background for part in dense.parts]
+        merged = dense.rank([topic])['0'].background
+        assert merged.score == pytest.approx((3 * own[0].score + 2 * own[1].score) / 5)
+        assert merged.best == max(background.best for background in own)
 
 
 @pytest.mark.parametrize(
@@ -209,9 +205,7 @@ def test_collections_without_a_common_ranking_are_refused(make, hits_of):
 
 def test_a_service_answers_of_several_and_follows_each(both):
     settings = ServeSettings(indexes={'all': IndexSettings(path=both)}, rerankers=[])
-    with TestClient(create_app(settings)) as client:
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
+    with ready_client(settings) as client:
 
         def found(**asked):
             answer = client.get('/v1/all/search', params={'query': QUESTION, **asked})
@@ -249,11 +243,11 @@ def test_cosines_of_two_encoders_count_as_shares_of_what_is_above_their_backgrou
         def vector_of(self, text):
             return np.array([0.6, 0.8])
 
-    ranking = Ranking(['a', 'b'], [0.9, 0.7], background=0.8)
+    ranking = Ranking(['a', 'b'], [0.9, 0.7], background=Background(0.8))
     topic = Query('0', 'cat')
     shares = shares_of_greatest(ranking, Encoder(), topic)
     np.testing.assert_allclose(shares.scores, [0.5, -0.5])
-    assert shares.background == 0
+    assert shares.background == Background(0.0, 0.0)
     # Without the greatest score of all, the best hit has 1.
     np.testing.assert_allclose(shares_of_greatest(ranking, object(), topic).scores, [1, -1])
     assert shares_of_greatest(NO_HITS, Encoder(), topic) is NO_HITS

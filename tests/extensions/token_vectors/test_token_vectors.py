@@ -13,6 +13,7 @@ from stored_models import (
     AGGREGATIONS,
     check_a_killed_writer_leaves_what_it_encoded,
     check_nothing_is_encoded_twice,
+    command_runner,
     passage_inputs,
 )
 
@@ -27,7 +28,6 @@ from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.rankings import default_fusion
 from pyserini_repbert.collection.shards import PassageShard
-from pyserini_repbert.commands import command
 from pyserini_repbert.commands.explain import main as explain
 from pyserini_repbert.commands.index import main as index
 from pyserini_repbert.commands.search import main as search
@@ -419,17 +419,7 @@ def printed(tmp_path, tiny_checkpoint, model, monkeypatch, capsys):
     """run(main, *arguments) -> what a command printed; 'tiny' and 'late' are tiny models."""
     tiny_checkpoint()
     shutil.copytree(model, tmp_path / 'late')
-    monkeypatch.chdir(tmp_path)
-    lines = [json.dumps(document) for document in DOCUMENTS]
-    (tmp_path / 'corpus.jsonl').write_text('\n'.join(lines), encoding='utf-8')
-
-    def run(main, *arguments, status=0):
-        capsys.readouterr()
-        assert command.run(main, list(arguments)) == status
-        streams = capsys.readouterr()
-        return streams.out + streams.err
-
-    return run
+    return command_runner(DOCUMENTS, tmp_path, monkeypatch, capsys)
 
 
 def test_commands_take_it(printed, tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from starlette.testclient import TestClient
+from ready_services import ready_client
 
 from pyserini_repbert.commands import command, encode, search
 from pyserini_repbert.errors import ClusterError, DamagedFileError
@@ -11,7 +11,6 @@ from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.indexes.dense.on_ray import ShardSearch
 from pyserini_repbert.search import exact
 from pyserini_repbert.search.scores import TopRows, merged
-from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
 
@@ -132,11 +131,9 @@ def test_a_service_searches_an_index_on_a_cluster(bundle, local_pool, connect):
     asked = connect(workers)
     found = {}
     for ray in (None, 'auto'):
-        with TestClient(
-            create_app(ServeSettings(indexes={'i': IndexSettings(path=str(texts), ray=ray)}))
+        with ready_client(
+            ServeSettings(indexes={'i': IndexSettings(path=str(texts), ray=ray)})
         ) as client:
-            while client.get('/readyz').status_code == 503:
-                assert client.app.state.service.failure is None
             found[ray] = client.get(
                 '/v1/i/search', params={'query': 'the red cat', 'hits': 7}
             ).json()['candidates']

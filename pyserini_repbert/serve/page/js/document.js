@@ -5,7 +5,7 @@ import { button, h, say } from './dom.js';
 import { during } from './messages.js';
 import { proseElements, unitsOf } from './prose.js';
 import { sourceLink } from './source.js';
-import { docidText } from './words.js';
+import { dateText, docidText } from './words.js';
 
 const PART = 20_000; // characters
 const MOST_PARTS = 10; // that are on the page
@@ -13,6 +13,8 @@ const NEAR = '1500px'; // before an end of what is on the page comes into view, 
 const MATCHES = 10;
 const TOP_LINE = 170; // px below the top of the window, where what was jumped to stands
 const JUMPED = 8; // px within which the page is where a jump has left it
+const HEAD_FIELDS = ['from', 'to', 'cc', 'date']; // of a mail; any document may have a date
+const MOST_PEOPLE = 8; // of a field
 
 /** The [start, end] pairs of a part, which are of the whole text, as {start, end, kind} of the part's string. */
 function placed(part, pairs, kind) {
@@ -72,6 +74,19 @@ function topOfCode({ part, element }, character) {
   return element.getBoundingClientRect().top;
 }
 
+/** Who wrote a document to whom, and when, below its title; null where nothing of it is known. */
+function headLine(fields) {
+  const lines = [];
+  for (const name of HEAD_FIELDS) {
+    const values = [fields[name] ?? ''].flat().filter((own) => typeof own !== 'object' && own !== '');
+    const texts = values.map(name === 'date' ? dateText : String);
+    const others = texts.length > MOST_PEOPLE ? ` and ${texts.length - MOST_PEOPLE} more` : '';
+    const label = name[0].toUpperCase() + name.slice(1);
+    if (texts.length) lines.push(h('div', null, h('dt', null, label), h('dd', null, texts.slice(0, MOST_PEOPLE).join(', ') + others)));
+  }
+  return lines.length ? h('dl', { class: 'head-fields' }, lines) : null;
+}
+
 /**
  * The elements of a document and of its bar, with what moves through it: {bar, elements, jump(step), stop()}.
  * at: the passage {start, end} at which it opens, or null; onat(passage): called when another is shown.
@@ -80,7 +95,7 @@ async function reading({ about, docid, query, at, onat }, { signal }) {
   const partAddress = (parameters) => address([about.name, 'text', docid], [...parameters, ['characters', PART], ['query', query]]);
   const [first, outline] = await Promise.all([
     ask(partAddress(at ? [['at', at.start]] : [['start', 0]]), { signal }),
-    ask(address([about.name, 'outline', docid], [['query', query], ['passages', query ? MATCHES : 0]]), { signal }),
+    ask(address([about.name, 'outline', docid], [['query', query], ['passages', query ? MATCHES : 0], ['fields', HEAD_FIELDS.join(',')]]), { signal }),
   ]);
   const isKnown = at && outline.passages.some((own) => own.start === at.start && own.end === at.end);
   const isWithin = at && outline.passages.some((own) => own.start <= at.start && at.end <= own.end);
@@ -233,7 +248,7 @@ async function reading({ about, docid, query, at, onat }, { signal }) {
   box.append(above, below);
   put(first, false);
   const article = h('article', { class: 'reading', tabindex: '-1', 'aria-label': title },
-    h('header', null, h('h2', null, title), sourceLink(outline.url, title)), box);
+    h('header', null, h('h2', null, title), headLine(outline.fields), sourceLink(outline.url, title)), box);
   return {
     bar: [h('p', { class: 'name-of-document note', title: file }, h('b', null, title), file && file !== title && ` · ${file}`), tools],
     elements: [outlineElement(), h('div', { class: 'sheet' }, article)],

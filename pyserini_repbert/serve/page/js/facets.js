@@ -1,6 +1,7 @@
 // Filters by the fields of the hits, by their folders and years, each value with how many hits have it.
 
 import { button, h } from './dom.js';
+import { termsIn, toggled } from './filters.js';
 import { count, docidText, whole } from './words.js';
 
 const MOST_FIELDS = 6;
@@ -127,6 +128,18 @@ export function facets({ about, values: counts, nHits, chosen, onchange }) {
   const details = h('details', { open: wide.matches }, h('summary', null, 'Filters'), fields.map(group), nHits > 0 && note);
   wide.onchange = () => { details.open = wide.matches; };
   return details;
+}
+
+/** What of a question is written as a filter, and was searched as words; null for nothing. onuse(change): it is to be a filter. */
+export function filterHint({ q, filter }, about, onuse) {
+  const terms = termsIn(q, filter, about);
+  if (!terms.length) return null;
+  const use = () => {
+    const words = terms.reduce((text, own) => text.replace(own, ''), q).replace(/\s+/g, ' ').trim();
+    onuse({ q: words || q, filter: terms.reduce(toggled, filter) });
+  };
+  return h('p', { class: 'note filter-hint' }, `${terms.join(' and ')} ${terms.length > 1 ? 'were' : 'was'} searched as words. `,
+    button(terms.length > 1 ? 'Use them as filters' : 'Use it as a filter', use, { class: 'quiet' }));
 }
 
 /** What hits are filtered by, each with a button that takes it away; null for nothing. */

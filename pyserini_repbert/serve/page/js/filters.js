@@ -30,6 +30,15 @@ export function toggled(filter, term) {
   return before ? `${before} AND ${term}` : term;
 }
 
+// FIELD:VALUE, where the value is a word, a phrase or a range.
+const LIKE_A_TERM = /(?<!\S)([^\s:"]+):(?:"[^"]+"|[[{][^\]}]+[\]}]|[^\s:"[{]\S*)(?!\S)/g;
+
+/** The parts of a question that are written as a filter by a field of the index, and are not in the filter yet. */
+export function termsIn(question, filter, about) {
+  const terms = [...question.matchAll(LIKE_A_TERM)].filter(([, name]) => Object.hasOwn(about.fields ?? {}, name)).map(([term]) => term);
+  return terms.filter((own) => !partsOf(filter).includes(own));
+}
+
 /** The box of a filter, with the fields of an index; null for an index without any. onchange(filter) is called when it is to be used. */
 export function filterBox({ about, filter, onchange }) {
   const fields = Object.entries(about.field_counts ?? {});

@@ -3,7 +3,7 @@
 import { address, ask } from './api.js';
 import { openDocument } from './document.js';
 import { byId, h } from './dom.js';
-import { facets, filterChips, valuesOf } from './facets.js';
+import { facets, filterChips, filterHint, valuesOf } from './facets.js';
 import { chosenIndex, exampleList, fillExamples, loadIndexes, useMenu, useTheme } from './frame.js';
 import { READER_KEYS, SEARCH_KEYS, listen, openKeys, useKeys } from './keys.js';
 import { during } from './messages.js';
@@ -11,7 +11,7 @@ import { partsOf } from './parts.js';
 import { hitElements, isPlainClick, unlikelyText } from './reader_hits.js';
 import { recentQuestions, remember } from './recent.js';
 import { HITS, addressOf, filterOf, laboratoryAddress, stateOf } from './reader_state.js';
-import { count, held, whole } from './words.js';
+import { count, dateText, held, whole } from './words.js';
 
 const MOST_HITS = 100;
 
@@ -114,7 +114,7 @@ function questionKey() {
 
 function search(shown) {
   const filter = filterOf(state, about);
-  const parameters = [['query', state.q], ['hits', Math.min(state.hits, about.limits.hits)], ['display', 'true']];
+  const parameters = [['query', state.q], ['hits', Math.min(state.hits, about.limits.hits)], ['display', 'true'], ['group_copies', 'true']];
   if (filter) parameters.push(['filter', filter]);
   parameters.push(...partsOf('asking', about).flat());
   let answer = null;
@@ -126,6 +126,7 @@ function search(shown) {
     remember(about.name, state.q);
     const hasMore = answer.candidates.length === state.hits && state.hits < Math.min(MOST_HITS, about.limits.hits);
     return [
+      filterHint(state, about, (change) => go({ ...state, ...change, hits: HITS })),
       filterChips(state, about, (change) => go({ ...state, ...change, hits: HITS })),
       ...hitElements(answer, { about, state, onopen: go, onmore: hasMore ? () => go({ ...state, hits: state.hits + HITS }) : null,
         onunfilter: () => go({ ...state, filter: '', chosen: [], hits: HITS }) }),
@@ -159,8 +160,10 @@ function kindsLine({ fields, field_counts: counts }) {
 
 /** What an index has of a source, and when it was synced last. */
 function sourceLine({ name, documents, files, rows, synced, unread }) {
-  const holds = rows > 0 ? `${count(files, 'file')}, ${count(rows, 'row')}` : count(documents, 'document');
-  const when = synced && ` synced ${new Date(synced).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })}`;
+  const ofFiles = files > 0 && files !== documents && ` from ${count(files, 'file')}`;
+  const ofTables = rows > 0 && (rows === documents ? ' (rows of tables)' : ` (${whole(rows)} of them rows of tables)`);
+  const holds = [count(documents, 'document'), ofFiles, ofTables].filter(Boolean).join('');
+  const when = synced && ` synced ${dateText(synced)}`;
   return h('li', null, [`${name}: ${holds}`, when, unread].filter(Boolean).join(', '));
 }
 

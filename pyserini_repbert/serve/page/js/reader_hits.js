@@ -67,20 +67,6 @@ function snippetParts({ display = [], passage }) {
   return [{ text: '… ', match: false }, { ...first, text: first.text.replace(/^[\s,;:.)\]]+/, '') }, ...others];
 }
 
-/** Hits {hit, copies}: those of other files with the same text stand with the first of them. */
-function withoutCopies(hits) {
-  const groups = new Map();
-  for (const hit of hits) {
-    const { file, start, end } = hit.passage ?? {};
-    const key = file ? JSON.stringify([hit.title, start, end, hit.doc]) : hit.docid;
-    const same = groups.get(key);
-    const isOther = same && ![same.hit, ...same.copies].some((own) => own.passage.file === file);
-    if (isOther) same.copies.push(hit);
-    else groups.set(same ? hit.docid : key, { hit, copies: [] });
-  }
-  return [...groups.values()];
-}
-
 /** The state in which the document of a hit is open at what the hit shows. */
 function openState({ docid, passage }, state) {
   const [start, end] = passage?.shown ?? [];
@@ -97,7 +83,7 @@ function openLink(text, next, onopen) {
   return h('a', { href: documentAddress(next), onclick: open }, text);
 }
 
-function card({ hit, copies }, { about, answer, state, titles, onopen }) {
+function card(hit, { about, answer, state, titles, onopen }) {
   const next = openState(hit, state);
   const openByKey = (event) => {
     if (event.key !== 'Enter' || event.target !== article) return;
@@ -105,7 +91,7 @@ function card({ hit, copies }, { about, answer, state, titles, onopen }) {
     onopen(next);
   };
   const title = titleOf(hit, titles);
-  const copyLinks = copies.map((own) => openLink(own.passage.file, openState(own, state), onopen));
+  const copyLinks = (hit.also_in ?? []).map((docid) => openLink(docidText(docid), { ...next, doc: docid }, onopen));
   // Other indexes have nothing of their own that explains a hit.
   const why = about.documents === undefined ? null : whyHere({ about, answer, hit, title, state });
   const article = h('article', { class: 'hit', tabindex: '-1', 'aria-label': `Hit ${hit.rank}: ${title}`, onkeydown: openByKey },
@@ -134,9 +120,8 @@ export function hitElements(answer, { about, state, onopen, onmore, onunfilter }
   const hits = answer.candidates;
   const warnings = [...(answer.warnings ?? []).map((text) => h('p', { class: 'note' }, sentence(text))), ...partsOf('hits', answer)];
   if (!hits.length) return [warnings, nothingFound(about, state, onunfilter)];
-  const shown = withoutCopies(hits);
-  const titles = shown.map((own) => own.hit.title);
-  const list = h('div', { class: 'hits' }, shown.map((own) => card(own, { about, answer, state, titles, onopen })));
+  const titles = hits.map((own) => own.title);
+  const list = h('div', { class: 'hits' }, hits.map((own) => card(own, { about, answer, state, titles, onopen })));
   const more = onmore && h('p', { class: 'more-hits' }, button('More hits', onmore));
   const unlikely = unlikelyText(answer, about);
   if (unlikely) {

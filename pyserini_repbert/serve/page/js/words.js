@@ -82,3 +82,15 @@ export function docidText(docid) {
   const text = docid.replace(/%2[05]/g, decodeURIComponent);
   return text.replace(/[\s%]/gu, encodeURIComponent) === docid ? text : docid;
 }
+
+const ISO_DAY = /^\d{4}-\d\d-\d\d$/;
+const ISO_TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/;
+
+/** A date as a person reads it: '1 Jan 2024', with a time '1 Jan 2024, 10:00' on the clock of the reader; what is no ISO date, as it is. */
+export function dateText(value) {
+  const isDay = ISO_DAY.test(value);
+  const time = new Date(value);
+  if (!(isDay || ISO_TIME.test(value)) || Number.isNaN(time.getTime())) return String(value);
+  const day = { dateStyle: 'medium' };
+  return time.toLocaleString(undefined, isDay ? { ...day, timeZone: 'UTC' } : { ...day, timeStyle: 'short' });
+}
