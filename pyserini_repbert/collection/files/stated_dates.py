@@ -1,4 +1,4 @@
-"""The day or the year that a file states as its own: in its path, or in what PDF and Office store."""
+"""The day or year that a file states as its own: in its path, or in what PDF and Office store."""
 
 from __future__ import annotations
 
