@@ -176,7 +176,7 @@ def test_a_pool_is_graded_once(folder, capsys):
     assert [topic.text for topic in judged_questions(folder).topics] == ['cat w1']
     # What has changed is graded anew.
     with Collection.open('mine') as collection:
-        collection.sync((dict(question_documents()) | {'wanted7': 'w7 w1 mat'}).items())
+        collection.add([('wanted7', 'w7 w1 mat')])
     with chat_server(by_word) as server:
         assert run(main, [*words, '--llm', server.address]) == 0
         assert any('w7 w1 mat' in prompt for prompt in server.prompts)
