@@ -12,13 +12,13 @@ Of a collection with more questions, 200 are asked.
 - LiveQA-Med: consumers' questions; the answers of the 919 pages of MedQuAD with a judged answer
 - MedQuAD-pages: 400 other pages of MedQuAD, the answers of each joined, and training questions
 
-For each collection, the first table has the reliability on questions held out:
+For each collection, the first table has the reliability on held-out questions:
 
 - own: learned from the collection's own judgments, five folds
 - prior: learned from the other collections of the table
 - N: learned from N judged questions and tested on the others, `DRAWS` times
 - N, drawn to the prior: the same, with weights that are drawn to that prior instead of 0
-- elsewhere: AUC of P(answered) of questions held out against questions of other collections, by
+- elsewhere: AUC of P(answered) of held-out questions against questions of other collections, by
   the models of the folds
 
 With one collection there is no prior. The second table has the means over collections. The study of

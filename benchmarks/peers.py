@@ -278,7 +278,7 @@ def ratios(found: dict[str, dict[str, float]]) -> list[Figure]:
 
 
 def main() -> None:
-    """The table, and how the collection stands in each row."""
+    """The table, and the collection's result in each row."""
     parser = figures.parser(__doc__, ('lancedb', 'chromadb', 'bm25s', 'qdrant_client'))
     parser.add_argument('--data', type=Path, required=True, help='the folder of Vaswani')
     parser.add_argument('--threads', type=int, default=1, help='of PyTorch, NumPy and FAISS')

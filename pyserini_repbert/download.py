@@ -68,7 +68,7 @@ def download_name(address: str, name: str = '') -> str:
 
 
 def fetch_entry(entry: Entry, on_progress: Callable[[int], object] = int) -> Path:
-    """The downloaded file of a catalog entry, fetched if it is not there yet.
+    """The downloaded file of a catalog entry, fetched if it is missing yet.
 
     Raises the errors of `fetch`.
     """
@@ -120,7 +120,7 @@ def fetch(
         return target
     by_hand = f'{target.name} ({size}) from {address} and put it at {target}'
     if is_offline():
-        raise MissingResourceError(f"'{name}' is not here and downloads are off: fetch {by_hand}")
+        raise MissingResourceError(f"'{name}' is missing, and downloads are off: fetch {by_hand}")
     stated = stated_bytes(size)
     part = _Part(
         target.with_name(f'{target.name}.part'),

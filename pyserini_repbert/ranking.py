@@ -672,7 +672,7 @@ class Ranker(StoredTexts, ABC):
     def by_documents(self) -> Self:
         """The same search with documents as queries: the text of a topic is the docid of one.
 
-        A document is not among its own hits. One that is not here, or has no text, has no hits.
+        A document is not among its own hits. An unknown one, or one without text,, has no hits.
         Raises InputError for a ranker that takes questions only.
         """
         if not self.parts:
@@ -737,7 +737,7 @@ class Searcher(Ranker):
     def more_like(self, docid: str, k: int = 10) -> list[Candidate]:
         """The k documents, or passages, that are most like one of those that are searched.
 
-        Raises MissingResourceError for a docid that is not here, and InputError for a ranker that
+        Raises MissingResourceError for an unknown docid, and InputError for a ranker that
         takes questions only.
         """
         searcher = self.by_documents()
@@ -746,7 +746,7 @@ class Searcher(Ranker):
         return list(searcher.with_stored_texts(docid, run['0']))
 
     def check_document(self, docid: str) -> None:
-        """Raises MissingResourceError for a docid that is not here."""
+        """Raises MissingResourceError for an unknown docid."""
         if not self.holds(docid):
             raise MissingResourceError(f"there is no document '{docid[:200]}' in {self.label}")
 

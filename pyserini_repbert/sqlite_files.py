@@ -97,8 +97,8 @@ class SqliteForm:
 
 
 def refuse_code(connection: sqlite3.Connection, path: Path, advice: str, schema: str) -> None:
-    """Refuse a file that computes: one in which views, triggers or virtual tables stand for data,
-    or a table or an index that `schema` makes is another, as with a generated column.
+    """Refuse a file that computes: one with views, triggers or virtual tables instead of data, or
+    one in which a table or an index differs from `schema`, for example by a generated column.
 
     Raises DamagedFileError, which ends with `advice`, for such a file.
     """
@@ -172,7 +172,7 @@ def schema_differences(
 
 def _statements(connection: sqlite3.Connection) -> dict[str, str]:
     """What makes each table, index, view and trigger, by its kind and name, in their order."""
-    # What SQLite makes of its own accord, for a table's keys, has no statement.
+    # Objects that SQLite creates automatically, for a table's keys, have no statement.
     rows = connection.execute(
         'SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name'
     )
@@ -197,7 +197,7 @@ def sqlite_errors(path: Path, advice: str) -> Iterator[None]:
             if code in _FULL:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
             if code == sqlite3.SQLITE_ERROR:
-                # The statements are ours: the file lacks what they name.
+                # The statements are ours, so the file lacks something that they name.
                 raise _damage(path, error, advice) from error
             raise InputError(
                 f'{path} could not be used ({error}): check the permissions of it and of its folder'

@@ -85,7 +85,7 @@ class StageCost:
     def truncated_share(self) -> float | None:
         """Truncated candidates as a share of those whose text was read.
 
-        None if none was read, and where none was counted.
+        None if none was read or counted.
         """
         read = self.candidates - self.stored
         if self.truncated is None or not read:

@@ -97,7 +97,7 @@ class WorkerPool(ABC):
         self.busy: dict[str, int] = {}
         self.starting = 0
         self.failed_starts = 0
-        # Unique over all runs: late results of a failed run are told from results of the next one.
+        # Unique over all runs, to tell late results of a failed run from results of the next one.
         self._numbers = itertools.count()
         self._jobs: dict[int, _Attempts] = {}
         self._waiting: list[int] = []
@@ -110,9 +110,7 @@ class WorkerPool(ABC):
 
     @abstractmethod
     def start(self, most: int) -> int:
-        """Start workers where there is room, until there are `most`; returns how many were
-        started.
-        """
+        """Start workers on machines with room, up to `most`; returns how many were started."""
 
     @abstractmethod
     def submit(self, worker: str, job: Job) -> None:
@@ -135,8 +133,9 @@ class WorkerPool(ABC):
         return [value for _, value in sorted(self.stream(jobs), key=itemgetter(0))]
 
     def stream(self, jobs: Iterable[Job]) -> Iterator[tuple[int, Any]]:
-        """(position, value) of each job, from position 0, as they are done; a few jobs are taken
-        ahead of the workers.
+        """(position, value) of each job, from position 0, when it is done.
+
+        A few jobs are taken ahead of the workers.
 
         Raises a worker's own error, with its machine; an unexpected one is a ClusterError.
         """
@@ -180,8 +179,9 @@ class WorkerPool(ABC):
         logger.warning('waiting for the first of %d workers, %s each', self.starting, self.needs)
 
     def _give_jobs(self) -> None:
-        """Give jobs to idle workers; a worker gets a job of the task that it has open, if there
-        is one.
+        """Give jobs to idle workers.
+
+        If possible, a worker gets a job of the task that it has open.
         """
         for worker, open_task in list(self.idle.items()):
             if not self.is_alive(worker):

@@ -151,18 +151,18 @@ def _sentence(adaptation: Adaptation, estimate: Estimate) -> str:
     if estimate.offered == adaptation.learned:
         offered = 'what was learned'
     measured = (
-        f'nDCG@10 of questions held out is {estimate.after:.3f}, and {estimate.before:.3f} by the '
-        f'search as it is now ({estimate.now}): '
+        f'nDCG@10 on held-out questions is {estimate.after:.3f}, and {estimate.before:.3f} with '
+        f'the present search ({estimate.now}): '
         f'{gain_text(estimate.gain, estimate.low, estimate.high)}.'
     )
     if estimate.is_convincing:
-        return f'It helps: {offered} is better than the search as it is now. {measured}'
+        return f'It helps: {offered} is better than the present search. {measured}'
     if estimate.is_worth_using:
         return (
-            f'It probably helps: {offered} is better than the search as it is now with a '
+            f'It probably helps: {offered} is better than the present search with a '
             f'probability of {estimate.probability:.2f}. {measured}'
         )
     without_gain = f'With {offered.removesuffix(",")}, {measured}'
     if estimate.keeps_now:
-        return f'The search as it is now is the best. {without_gain}'
-    return f'No gain can be told from noise. {without_gain}'
+        return f'The present search is the best. {without_gain}'
+    return f'No gain is more than noise. {without_gain}'

@@ -199,14 +199,14 @@ def _generation_differences(generation: Generation) -> Iterator[str]:
     for table in (*versioned, 'shards', 'dead_rows'):
         begun = _number(generation, f'SELECT COUNT(*) FROM {table} WHERE since > {staged}')
         if begun:
-            yield f'{begun} rows of the table {table} begin with a generation that is not there'
+            yield f'{begun} rows of the table {table} begin with a generation that does not exist'
     for table in (*versioned, 'shards'):
         ended = _number(
             generation,
             f'SELECT COUNT(*) FROM {table} WHERE until <> {FOREVER} AND until > {staged}',
         )
         if ended:
-            yield f'{ended} rows of the table {table} end with a generation that is not there'
+            yield f'{ended} rows of the table {table} end with a generation that does not exist'
     for table in versioned:
         unnamed = _number(
             generation,

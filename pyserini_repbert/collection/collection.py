@@ -415,7 +415,7 @@ class Collection:
         k, filter : as in `search`
         hits : another name of k
 
-        Raises MissingResourceError for a docid that is not here, and InputError for a filter that
+        Raises MissingResourceError for an unknown docid, and InputError for a filter that
         cannot be read or names a field that no document has.
         """
         k = k if hits is None else hits

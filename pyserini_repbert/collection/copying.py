@@ -53,7 +53,7 @@ def copy_collection(
     source = Path(folder)
     check_absent(target)
     if source.resolve() in Path(target).resolve().parents:
-        raise InputError(f'{target} lies in the collection {source}: give another folder')
+        raise InputError(f'{target} is inside the collection {source}: give another folder')
     # What a link leads to is not copied.
     check_layout(source)
     with atomic_folder(target) as copy, contextlib.ExitStack() as resources:

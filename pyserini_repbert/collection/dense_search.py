@@ -254,7 +254,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
     def document_vectors(self, docids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The mean of the vectors of each document's passages, float32 (d,), by docid.
 
-        One that is not here, or has no text, has none.
+        An unknown one, or one without text,, has none.
         """
         vectors: dict[str, NDArray[np.float32]] = {}
         docnos = self.generation.docnos(docids)
@@ -439,7 +439,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
     def excerpts(self, query: str, docids: Sequence[str], n: int = 1) -> dict[str, Excerpts]:
         """The n passages of each document whose inner products with the query are greatest.
 
-        They are best first, by docid. A document without text, or that is not here, has none.
+        They are best first, by docid. A document without text, or that does not exist, has none.
         """
         docnos = self.generation.docnos(docids).tolist()
         best = {}
@@ -452,7 +452,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
     def answering_excerpts(self, query: str, docids: Sequence[str]) -> dict[str, Excerpts]:
         """The passage of each document that a person is shown, see `answering_parts`.
 
-        A document without text, or that is not here, has none.
+        A document without text, or that does not exist, has none.
         """
         docnos = self.generation.docnos(docids).tolist()
         background = float(self.vectors.sample_mean @ self.vector_of(query))

@@ -35,7 +35,7 @@ class CollectionRows(DocumentRows):
         self._documents = documents
 
     def _docnos(self, docids: Sequence[str]) -> NDArray[np.int64]:
-        """The numbers of documents, int64 (n,); -1 for one that is not here."""
+        """The numbers of documents, int64 (n,); -1 for an unknown one."""
         docnos = self._generation.docnos(docids)
         if self._documents is None:
             return docnos

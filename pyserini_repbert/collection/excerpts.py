@@ -131,7 +131,7 @@ def only_excerpts(
 ) -> dict[str, Excerpts] | None:
     """The only passage of each document, by docid; None if a document has several.
 
-    A document without text has none, and one that is not here is left out. Raises the error of
+    A document without text has none, and one that does not exist is left out. Raises the error of
     `read_excerpts`.
     """
     docnos = generation.docnos(docids).tolist()

@@ -104,4 +104,4 @@ def _values_of(text: str, generation: Generation) -> str:
     named = [value.value for value in count.values[:_SHOWN_VALUES]]
     if len(count.values) > _SHOWN_VALUES:
         named.append('…')
-    return f': {asked[1]} is {", ".join(named)}'
+    return f": '{asked[1]}' has the values {', '.join(named)}"

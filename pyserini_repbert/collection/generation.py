@@ -302,7 +302,7 @@ class Generation:
         return np.array([docid in among for docid in docids], np.bool_)
 
     def documents(self, docids: Sequence[str]) -> list[Document | None]:
-        """Documents with texts, titles and fields; None for a docid that is not here.
+        """Documents with texts, titles and fields; None for an unknown docid.
 
         Raises DamagedFileError for one that is not as its digests say.
         """

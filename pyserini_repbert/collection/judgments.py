@@ -507,7 +507,7 @@ def _row_problems(connection: sqlite3.Connection) -> Iterator[str]:
     for (number,) in connection.execute(
         'SELECT rowid FROM judgments WHERE question NOT IN (SELECT text FROM questions)'
     ):
-        yield f'judgment {number} is of a question that is not here'
+        yield f'judgment {number} is of a question that does not exist'
     rows = connection.execute(
         'SELECT rowid, question, docid, grade, judge, comment FROM judgments ORDER BY rowid'
     )
@@ -539,7 +539,7 @@ def _model_grade_problems(connection: sqlite3.Connection) -> Iterator[str]:
     )
     for number, judge, grade, has_question in rows:
         if not has_question:
-            yield f'model grade {number} is of a question that is not here'
+            yield f'model grade {number} is of a question that does not exist'
         if not str(judge).startswith(MODEL_PREFIX):
             yield f'model grade {number} is of {judge!r:.40}, which is not a language model'
         if not isinstance(grade, int) or not 0 <= grade <= MAX_MODEL_GRADE:

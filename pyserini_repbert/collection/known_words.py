@@ -45,7 +45,9 @@ _WORD = re.compile(f'[A-Z]+(?![a-z])|[A-Z]?[^A-Z{_NO_LETTERS}]+')
 _HAN = r'\u3400-\u4dbf\u4e00-\u9fff'
 # Thai, Lao, Burmese, Khmer, kana, and Chinese characters.
 _UNSPACED = re.compile(rf'[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff{_HAN}]')
-_ONLY_HAN = re.compile(f'[{_HAN}]+')
+_HAN_LETTER = re.compile(f'[{_HAN}]')
+# The piece that stands where a word begins, in vocabularies of SentencePiece.
+_WORD_BEGINS = '▁'
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ class KnownWords:
         self._tokenizer = tokenizer
         self._is_for_many = tokenizer.get_vocab_size() >= _MANY_PIECES
         self._unknown = {tokenizer.token_to_id(token) for token in ('[UNK]', '<unk>')} - {None}
+        self._word_begins = tokenizer.token_to_id(_WORD_BEGINS)
         self._is_known: dict[str, bool] = {}
 
     def count(self, text: str) -> WordCounts:
@@ -113,11 +116,10 @@ class KnownWords:
         if len(ids) == 1:
             return True
         if _UNSPACED.match(word):
-            if _ONLY_HAN.fullmatch(word):
-                # A vocabulary may have single characters, and a piece that marks the beginning of a
-                # word.
-                return len(ids) <= len(word) + 1
-            return _UNSPACED_LETTERS * len(ids) <= len(word)
+            n_pieces = len(ids) - (ids[:1] == [self._word_begins])
+            # A vocabulary may have Chinese characters alone.
+            n_han = len(_HAN_LETTER.findall(word))
+            return n_pieces <= n_han + (len(word) - n_han) / _UNSPACED_LETTERS
         return self._is_for_many and _LETTERS_OF_PIECE * len(ids) <= len(word)
 
 

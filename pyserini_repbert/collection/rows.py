@@ -154,7 +154,7 @@ class StagedRows:
         rows = self.connection.execute('SELECT name FROM shards WHERE shard = ?', [shard])
         row = rows.fetchone()
         if row is None:
-            raise sqlite3.DataError(f'a passage is in shard {shard}, which is not there')
+            raise sqlite3.DataError(f'a passage is in shard {shard}, which does not exist')
         return str(row[0])
 
     def write_docid(self, docno: int, docid: str) -> None:

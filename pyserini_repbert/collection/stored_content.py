@@ -178,7 +178,7 @@ def _passage_differences(
         if not (isinstance(start, int) and isinstance(end, int)):
             yield f'passage {number} of {name} has the range {start!r:.40} to {end!r:.40}'
         elif not 0 <= start <= end <= len(stored.text):
-            yield f'passage {number} of {name} lies outside of its text'
+            yield f'passage {number} of {name} is outside of its text'
         elif not title.fits(stored.text[start:end], digest):
             yield f'passage {number} of {name} is not what was encoded'
 

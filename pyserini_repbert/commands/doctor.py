@@ -71,7 +71,7 @@ def _anserini() -> Iterator[Finding]:
 
 
 def _classes() -> Iterator[Finding]:
-    """The archive of Java's classes, which is made if it is not there."""
+    """The archive of Java's classes, which is made if it is missing."""
     from pyserini_repbert.files import human_size
     from pyserini_repbert.lucene.jvm import prepare_classes
 

@@ -22,7 +22,7 @@ from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.search.scans import scans
 
 _HEADER = ['stage', 'mean ms', 'median ms', '95% ms']
-# EPIC section 3: 1,000 queries after 1,000 that warm up the cache.
+# EPIC section 3: 1,000 queries after 1,000 to warm up the cache.
 _EPIC_QUERIES = 1000
 
 
@@ -55,7 +55,7 @@ def latency(arguments: Sequence[str]) -> None:
     rows = [_row(stage) for stage in latencies]
     print(markdown(_HEADER, rows))
     print(
-        f'\n{options.queries:,} queries after {options.warm_up:,} that warm up, one at a time, '
+        f'\n{options.queries:,} queries after {options.warm_up:,} to warm up, one at a time, '
         f'{options.hits:,} hits.'
     )
     print(f'On this machine: {_hardware(options)}.')
@@ -67,7 +67,7 @@ def _parse_latency(arguments: Sequence[str]) -> argparse.Namespace:
     flags = parser(
         'evaluate latency',
         'How long a search takes for one query at a time, by stage. EPIC times 1,000 queries '
-        'after 1,000 that warm up; its Table 1 has the means.',
+        'after 1,000 to warm up; its Table 1 has the means.',
     )
     add_flags(flags, 'topics', required=True)
     flags.add_argument(

@@ -215,7 +215,7 @@ def _best_hits(options: argparse.Namespace) -> Ranking:
 def _passages_of_documents(options: argparse.Namespace) -> Ranking:
     """Documents of a collection, each with the passage that fits the query best.
 
-    Raises MissingResourceError for a document that is not there, or has no text.
+    Raises MissingResourceError for a document that does not exist, or has no text.
     """
     from pyserini_repbert.indexes.machine import Machine
     from pyserini_repbert.pipeline.opening import open_searcher
@@ -239,7 +239,7 @@ def _passages_of_documents(options: argparse.Namespace) -> Ranking:
 def _read_texts(options: argparse.Namespace, docids: Sequence[str]) -> list[str | None]:
     """The texts of these passages.
 
-    Raises MissingResourceError for a passage that is not there.
+    Raises MissingResourceError for a passage that does not exist.
     """
     from pyserini_repbert.indexes.texts import open_texts
 

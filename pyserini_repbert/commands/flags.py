@@ -358,7 +358,7 @@ def check_outside(output: str, corpus: str | None, flag: str = '--output') -> No
     if not corpus or not Path(corpus).is_dir():
         return
     is_inside = Path(corpus).resolve() in Path(output).resolve().parents
-    command.refuse(is_inside, f'{flag} {output} lies in the corpus folder {corpus}: give another')
+    command.refuse(is_inside, f'{flag} {output} is inside the corpus folder {corpus}: give another')
 
 
 def write_values(path: str | None, header: Sequence[str], values: Mapping[Any, Any]) -> None:

@@ -43,4 +43,4 @@ def check_outside_indexes(path: str, flag: str) -> None:
 
     folder = surrounding_index(path)
     if folder is not None:
-        raise InputError(f'{flag} {path} lies in the index {folder}: give another output')
+        raise InputError(f'{flag} {path} is inside the index {folder}: give another output')

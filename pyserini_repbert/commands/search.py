@@ -508,7 +508,7 @@ def _without_hits(resolved: ResolvedSearch) -> str:
     of_models = index.offered.of_models
     # From an index with vectors, users expect hits by meaning.
     if of_models and of_models.isdisjoint(index.rankings):
-        return 'no hits: this search is by words alone'
+        return 'no hits: this search is only by words'
     return 'no hits'
 
 

@@ -172,7 +172,7 @@ class JsonlCorpus(LinesCorpus):
         for field in fields:
             text = record.get(field)
             if not isinstance(text, str):
-                wrong = 'is not there' if text is None else 'is not text: put it in quotes'
+                wrong = 'is missing' if text is None else 'is not text: put it in quotes'
                 raise BadPassage(f"field '{field}' of passage '{docid[:60]}' {wrong}")
         return fields
 

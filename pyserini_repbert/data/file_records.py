@@ -1,7 +1,7 @@
 """Records of the files of a corpus, so that unchanged files need not be opened.
 
 A file is unchanged if its size, its times and its inode are as before. If they differ, a digest of
-its content decides. Times say nothing of a file that was changed just before it was read: it may
+its content decides. Times say nothing about a file that was changed just before it was read: it may
 change once more within one step of the clock. For such a file, the digest decides, too.
 """
 
@@ -39,7 +39,7 @@ class FileState:
 
     @classmethod
     def of(cls, path: Path) -> FileState:
-        """The state of a file. Raises OSError for one that is not there."""
+        """The state of a file. Raises OSError for an unknown one."""
         stat = path.stat()
         return cls(stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino & _LARGEST)
 

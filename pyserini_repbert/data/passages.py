@@ -353,7 +353,7 @@ class PassageTexts(Protocol):
     """What gives passage text by docid: a bundle with text, a Lucene index, a corpus file."""
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """The texts in the order of `docids`; None for a docid that is not there."""
+        """The texts in the order of `docids`; None for a docid that does not exist."""
 
 
 class CorpusTexts:

@@ -125,7 +125,9 @@ def export_faiss(
     target = Path(output)
     check_replaced(target, overwrite, DOCIDS, FAISS_FORM)
     if bundle.folder.resolve() in target.resolve().parents:
-        raise InputError(f'output {target} lies in the index {bundle.folder}: give another folder')
+        raise InputError(
+            f'output {target} is inside the index {bundle.folder}: give another folder'
+        )
     index = faiss.IndexFlatIP(bundle.settings.dimension)
     for _, vectors in bundle.blocks(_ROWS):
         index.add(np.ascontiguousarray(vectors, dtype=np.float32))

@@ -26,7 +26,7 @@ class DocumentNumbers(ABC):
 
     @abstractmethod
     def numbers(self, docids: Sequence[str]) -> NDArray[np.int64]:
-        """The number of each docid, int64 (n,); -1 for one that is not here."""
+        """The number of each docid, int64 (n,); -1 for an unknown one."""
 
     @abstractmethod
     def docids(self, numbers: NDArray[np.int64]) -> list[str]:

@@ -38,7 +38,7 @@ class DocumentStore:
         return self._passages.texts(docids)
 
     def documents(self, docids: Sequence[str]) -> list[Document | None]:
-        """Whole documents, None for each that is not here."""
+        """Whole documents, None for each that does not exist."""
         documents: list[Document | None] = []
         for docid, text in zip(docids, self.texts(docids), strict=True):
             documents.append(None if text is None else Document(docid, text))

@@ -44,7 +44,7 @@ def texts_opener(
     ----------
     corpus, corpus_format, fields : as in `open_corpus`
     index : a dense or EPIC bundle with text, a Lucene index, or the name of one
-    download : fetch a prebuilt Lucene index that is not here
+    download : fetch a prebuilt Lucene index that is missing
 
     Raises InputError unless exactly one of `corpus` and `index` is given, and for an index without
     text.

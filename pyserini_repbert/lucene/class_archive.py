@@ -126,7 +126,7 @@ def make_archive(java: Java, jar: Path, options: Sequence[str]) -> Path | None:
 
 
 def make_in_background(java: Java, jar: Path) -> None:
-    """Begin to make an archive that is not there, in a process that this one does not wait for.
+    """Begin to make an archive that does not exist, in a process that this one does not wait for.
 
     A file beside the archive says that a process was begun: of several searches at a time, one
     begins it, and none does where the cache is not writable, or where Java could not make the

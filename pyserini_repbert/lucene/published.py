@@ -43,7 +43,7 @@ class PublishedFile:
     reader: str = ''
 
     def fetch(self, target: Path | None = None) -> Path:
-        """The file, by default among the downloads, fetched if it is not there yet.
+        """The file, by default among the downloads, fetched if it is missing yet.
 
         Raises the errors of `download.fetch`.
         """

@@ -41,7 +41,7 @@ def prebuilt_index(name: str, download: bool = False) -> Path:
 
     The index is of words or of impacts. With `download`, it is fetched if Pyserini's cache lacks
     it. Raises UnknownNameError for an unknown name, with the nearest names, MissingResourceError
-    if the index is not there and is not downloaded.
+    if the index is missing and is not downloaded.
     """
     entry = _prebuilt_entry(name)
     util = import_pyserini('pyserini.util')
@@ -54,7 +54,7 @@ def prebuilt_index(name: str, download: bool = False) -> Path:
     may_download = download and not is_offline()
     if not may_download and not unpacked.is_dir() and not util.check_downloaded(name):
         why = 'downloads are off' if is_offline() else 'it has to be downloaded first'
-        message = f"prebuilt index '{name}' is not here and {why}: have it downloaded, or {by_hand}"
+        message = f"prebuilt index '{name}' is missing, and {why}: have it downloaded, or {by_hand}"
         raise MissingResourceError(message, parameters=('download',))
     try:
         return Path(util.download_prebuilt_index(name, verbose=False))
@@ -152,7 +152,7 @@ def pyserini_qrels(name: str) -> Path:
 
 
 def _kept(kind: str, name: str) -> Path | None:
-    """The file of a name in Pyserini's own cache; None if it is not there."""
+    """The file of a name in Pyserini's own cache; None if it is missing."""
     try:
         search = _pyserini_search(kind, name)
         path = path_of(search, kind, name)

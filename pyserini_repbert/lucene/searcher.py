@@ -89,7 +89,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
     index : an index folder, or the name of a prebuilt index of Pyserini
     settings : the scoring function and query expansion; default: BM25 with the k1 and b in the
         index's record (DeepCT's has them), otherwise 0.9 and 0.4
-    download : fetch a prebuilt index that is not here, instead of raising MissingResourceError
+    download : fetch a prebuilt index that is missing, instead of raising MissingResourceError
 
     Raises MismatchError if feedback needs what the index does not store, or another version of
     Lucene wrote the index.
@@ -297,7 +297,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         """What each word of a question adds to BM25's score of documents, by docid, as Lucene
         explains it.
 
-        The greatest weights come first. A document that is not here, or has no word of the
+        The greatest weights come first. A document that does not exist, or has no word of the
         question, is left out. Of a document as the question (`by_documents`), the words are stems.
 
         Parameters

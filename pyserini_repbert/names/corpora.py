@@ -34,7 +34,7 @@ def open_corpus(
     Parameters
     ----------
     source : a file or a folder of files, `ir_datasets:ID`, a Lucene index folder, or a collection
-        of the catalog, which is downloaded if it is not here and downloads are allowed
+        of the catalog, which is downloaded if it is missing and downloads are allowed
     fmt : 'jsonl', 'tsv', 'trec', 'cedr', 'text', 'html', 'trec-disks', 'clueweb', 'ir_datasets',
         'lucene', or 'auto': each file by its own kind, which its name and its first bytes say
     fields : of JSON lines and tables: the text fields (default: `contents`, otherwise `title` and

@@ -197,12 +197,12 @@ def ready_folder(
     ----------
     index, encoder : as in `locate`
     device : where a build encodes
-    asked_to_build : build the index if it is not there; one that builds itself needs no asking
+    asked_to_build : build the index if it is missing; one that builds itself needs no asking
     corpus : a path or name of the catalog's collection, used only if `asked_to_build`
     precision : of the model, for a build
     on_build : called with the catalog's index before it is built
 
-    Raises MissingResourceError for an index that is not there and was not to be built, and
+    Raises MissingResourceError for an unknown index and was not to be built, and
     MismatchError for one that is not, or would not be, the catalog's.
     """
     location = locate(index, encoder)

@@ -122,7 +122,7 @@ def find_sparse(
         (for a collection that ships with this package, the Lucene index is built on first use)
     index : for a technique without INDEX: an index or a collection of the catalog
     on_build : called with the folder before an index is built
-    download : fetch a prebuilt index that is not here (gigabytes)
+    download : fetch a prebuilt index that is missing (gigabytes)
 
     A collection is refused by its file, before Lucene looks for its own.
 

@@ -265,7 +265,7 @@ def _reasons(file: Mapping[str, Any]) -> list[str]:
 
 
 def _missing_lines(data: Mapping[str, Any]) -> list[list[str]]:
-    """A row for each resource that is not here.
+    """A row for each resource that does not exist.
 
     Its name, the files that need it, its description, its size, and how to get it.
     """

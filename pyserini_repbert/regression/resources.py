@@ -31,7 +31,7 @@ _LOOKED_IN = ('{data}', '{downloads}')
 
 @dataclass(frozen=True, slots=True)
 class MissingResource:
-    """A resource that is not here.
+    """A resource that does not exist.
 
     Attributes
     ----------

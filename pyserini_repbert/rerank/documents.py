@@ -41,7 +41,7 @@ class SearchedDocuments(ABC):
 
     @abstractmethod
     def vectors(self, docids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """The vectors, float32 (d,), by docid; one that is not here has none.
+        """The vectors, float32 (d,), by docid; one that does not exist has none.
 
         Raises InputError for an index without vectors.
         """

@@ -249,7 +249,7 @@ class VectorSearcher(Searcher, recorded_as='DenseSearcher'):
         return docid in self.document_vectors([docid])
 
     def document_vectors(self, docids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """The vectors of documents, float32 (d,), by docid; one that is not here has none.
+        """The vectors of documents, float32 (d,), by docid; one that does not exist has none.
 
         Raises InputError for a FAISS folder.
         """

@@ -131,7 +131,7 @@ class Gate:
             answer: ASGIApp = self._refusal(scope, head) or self.app
             await answer(scope, self._bounded(receive), sender)
         except ClientDisconnect:
-            # There is no client to answer, and no failure.
+            # No client waits for an answer, and nothing failed.
             pass
         except Exception:
             logger.exception('request %s failed', head.request_id)
@@ -219,7 +219,8 @@ class Gate:
 
 
 def _refuse_framing(scope: Scope, head: _Head) -> Response | None:
-    """Refuse a request with two lengths, of which a proxy may have read the other (RFC 9112 6.1).
+    """Refuse a request with two lengths, because a proxy may have read the other one (RFC 9112
+    6.1).
 
     The connection is closed, as what follows on it may be part of this request.
     """

@@ -36,7 +36,7 @@ class PoolOrder:
 
 
 def added_parameters() -> dict[str, tuple[Any, Any]]:
-    """The parameters of a search that extensions add, as of `AnswerPart.parameters`."""
+    """The parameters of a search that extensions add, as in `AnswerPart.parameters`."""
     parameters: dict[str, tuple[Any, Any]] = {}
     for part in loaded('in_answers'):
         parameters |= part.parameters
@@ -109,7 +109,7 @@ def with_added_fields(hook: str) -> Callable[[_Form], _Form]:
         fields = get_type_hints(form, include_extras=True)
         for part in loaded('in_answers'):
             fields |= getattr(part, hook)
-        # It is no subclass: pydantic would name both in the description.
+        # It is not a subclass, because pydantic would name both in the description.
         extended = TypedDict(form.__name__, fields)  # type: ignore[misc]
         extended.__doc__ = form.__doc__
         extended.__module__ = form.__module__

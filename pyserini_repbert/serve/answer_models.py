@@ -724,7 +724,7 @@ class QuestionGain(TypedDict):
 
 
 class LearningReport(TypedDict):
-    """What a learning gained on questions held out.
+    """What a learning gained on held-out questions.
 
     A report of an earlier release has no interval and no winner, and its `baseline` is the best
     ranking that learned nothing.

@@ -47,11 +47,11 @@ class AnswerFollower(ABC):
 
     @abstractmethod
     def follow(self, ranking: Ranking, notes: Notes) -> AnswerAddition:
-        """What is added.
+        """The additions.
 
         Parameters
         ----------
-        ranking : the hits, at least `n_hits` where there are so many, without texts
+        ranking : the hits, at least `n_hits` if there are so many, without texts
         notes : of the first stage, with the run of each of its rankings
         """
 
@@ -66,7 +66,7 @@ class AnswerPart:
         with a description; `Search.added` has the values
     pool_orders : by the names that clients give, beside 'random'
     answer_fields, hit_fields, index_fields : the annotations of what it adds to an answer, to a
-        hit, and to the description of an index, by name: `NotRequired[…]` where it may be missing
+        hit, and to the description of an index, by name: `NotRequired[…]` if it may be missing
     """
 
     parameters: ClassVar[Mapping[str, tuple[Any, Any]]] = {}

@@ -150,7 +150,7 @@ def _documents(index: ServedIndex, docids: Sequence[str], options: AnswerOptions
 
 
 def _shown_texts(index: ServedIndex, docids: Sequence[str]) -> list[str | None]:
-    """What is displayed of documents: their texts, without the title of a collection's."""
+    """The displayed text of documents, without the title if they are from a collection."""
     documents = index.store.documents(docids)
     return [None if document is None else document.text for document in documents]
 
@@ -191,7 +191,7 @@ def excerpt_fields(
 
 
 def _snippet(index: ServedIndex, excerpts: Excerpts, query: str) -> list[Part]:
-    """What is shown of the best passage, in parts; nothing of a document without text."""
+    """The shown text of the best passage, in parts; nothing for a document without text."""
     if not excerpts:
         return snippet_parts(query, '')
     passage = excerpts[0]
@@ -241,7 +241,7 @@ def document_answer(
     Parameters
     ----------
     index : what holds the document
-    docid : of the document, as it is stored or as a person reads it
+    docid : of the document, as stored or as a person reads it
     options : how it is shown
     query : whose words are marked, if it is also shown in parts
     """
@@ -266,8 +266,8 @@ def search_answer(
 
     Parameters
     ----------
-    index : what was searched
-    answer : what was found
+    index : the searched index
+    answer : the answer to shorten
     options : how its documents are shown
     qid : of a query of a batch
     explanations : of its best hits, if they were asked for

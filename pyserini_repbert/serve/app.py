@@ -39,10 +39,10 @@ from pyserini_repbert.serve.settings import ServeSettings
 PAGE = Path(__file__).with_name('page')
 _READER = 'index.html'
 _LABORATORY = 'lab.html'
-# What both begin with, and the line that stands for it.
+# The beginning of both pages, and the line that is replaced by it.
 _HEAD = 'head.html'
 _HEAD_LINE = f'<!-- {_HEAD} -->\n'
-# The line that stands for the scripts and style sheets of extensions, and their address.
+# The line that is replaced by the scripts and style sheets of extensions, and their address.
 _EXTENSIONS_LINE = '<!-- extensions -->\n'
 _EXTENSIONS = 'extensions'
 # Their names of the two pages.
@@ -111,7 +111,7 @@ def _check_addresses(routes: Sequence[BaseRoute]) -> None:
     """Raise InputError for a route that hides a later one: it answers its addresses."""
     answering = [route for route in routes if isinstance(route, APIRoute)]
     for number, route in enumerate(answering):
-        # An address of the route, whatever stands for its parameters.
+        # An address of the route, with any values for its parameters.
         address = _PARAMETER.sub('any', route.path)
         for earlier in answering[:number]:
             methods = set(earlier.methods or ()) & set(route.methods or ())
@@ -178,7 +178,7 @@ def _extension_tags(name: str) -> str:
 
 
 def _page_response(name: str, request: Request) -> Response:
-    """A page; without it, where the browser has it already."""
+    """A page; an answer without content if the browser already has it."""
     tag = _page_tag(name)
     if request.headers.get('if-none-match') == tag:
         return Response(status_code=304, headers={'etag': tag})

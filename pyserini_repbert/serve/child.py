@@ -1,4 +1,4 @@
-"""A process that does work for this one, and neither outlives it nor blocks it."""
+"""A process that works for this one, and neither outlives it nor blocks it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class OverdueError(PyseriniRepbertError):
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What a call returned, or what it raised."""
+    """The result of a call: a value or an error."""
 
     value: Any = None
     error: Exception | None = None
@@ -77,7 +77,7 @@ class ChildProcess:
         if it takes too long. The process has ended then.
         """
         connection = self._started()
-        # A process that was stopped reads nothing: to send a large argument would wait for it.
+        # A stopped process reads nothing, so sending a large argument would block.
         sending = threading.Thread(
             target=_send, args=(connection, function, arguments), daemon=True
         )
@@ -121,7 +121,7 @@ class ChildProcess:
         self.stop()
 
     def _started(self) -> Connection:
-        """The connection to the process, which is started where there is none."""
+        """The connection to the process, which is started if necessary."""
         if self._process is not None and not self._process.is_alive():
             self.stop()
         if self._connection is None:
@@ -189,7 +189,7 @@ def _outcome_of(function: Callable[..., Any], arguments: tuple[Any, ...]) -> _Ou
 
 @contextmanager
 def _beating(connection: Connection) -> Iterator[None]:
-    """A context in which a thread gives signs of life; nothing else is sent meanwhile."""
+    """A context in which a thread sends signs of life, and nothing else is sent."""
     ended = threading.Event()
 
     def beat() -> None:

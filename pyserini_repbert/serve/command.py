@@ -172,8 +172,8 @@ def _print_address(host: str, port: int) -> None:
 
 
 def open_address_warning(host: str, settings: ServeSettings) -> str:
-    """What a service lets everybody do who reaches its address; '' if that is this machine alone,
-    or keys are needed.
+    """What a service lets everybody do who reaches its address; '' if only this machine can
+    connect, or keys are needed.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def document(raw: str | None, parse: bool = True, max_length: int | None = None)
 
     Parameters
     ----------
-    raw : the document as it is stored; None if there is none
+    raw : the document as stored; None if there is none
     parse : whether JSON is read: an object loses its identifier, and gives way to its value if one
         field is left
     max_length : characters of a parsed text; None: all
@@ -47,7 +47,8 @@ def document(raw: str | None, parse: bool = True, max_length: int | None = None)
 
 
 def _parse(raw: str) -> Any:
-    """The value of JSON; a text that is none, or that JSON cannot give again, as it is."""
+    """The value of JSON; text that is not JSON, or that JSON cannot represent, is returned
+    unchanged."""
     try:
         value = json.loads(raw)
         json.dumps(value, allow_nan=False)

@@ -46,7 +46,8 @@ def check_host(host: str, allowed: Sequence[str] | None) -> Refused | None:
 def check_origin(origin: str, allowed: Sequence[str] | None) -> Refused | None:
     """The refusal of a request that a page of another site sends.
 
-    A browser names the site; other clients name none. A site has to be named: '*' stands for none.
+    A browser names the site; other clients name none. A site has to be named: '*' does not name
+    one.
     """
     if not origin or _is_known(_name_in(origin), allowed or ()):
         return None
@@ -58,7 +59,7 @@ def check_origin(origin: str, allowed: Sequence[str] | None) -> Refused | None:
 
 
 def _name_in(address: str) -> str:
-    """The host of an address, without its port; empty for what is not an address."""
+    """The host of an address, without its port; empty for anything else."""
     try:
         return urlsplit(address).hostname or ''
     except ValueError:

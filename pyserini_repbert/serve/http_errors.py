@@ -1,4 +1,4 @@
-"""Errors over HTTP: the status and the message of each, and what is refused before a route."""
+"""Errors over HTTP: their statuses and messages, and requests that are refused before a route."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ async def _answer_http_error(request: Request, error: HTTPException) -> Response
 
 
 def _methods_of(request: Request) -> list[str]:
-    """The methods that an address takes; each may have a route of its own."""
+    """The methods that an address takes. Each may have a separate route."""
     taken = []
     for method in _METHODS:
         scope = {**request.scope, 'method': method}

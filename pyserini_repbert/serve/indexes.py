@@ -57,7 +57,7 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
     ours), 'faiss', 'impact' or 'collection'.
 
     Raises UnknownNameError if there is none, MismatchError if the settings name another type, and
-    InputError if they name what an index of the type does not take.
+    InputError if they have a setting that an index of this type does not take.
     """
     location = settings.location
     kind = kind_of(location)
@@ -135,7 +135,7 @@ def sparse_specs(
     specs = {}
     for spec in wanted:
         name = spec.partition('@')[0]
-        # A technique without an index of its own searches this one.
+        # A technique without a separate index searches this one.
         if catalog.find('sparse', spec):
             spec = f'{spec}@{location}'
         own_language = None if names_class(name) else language
@@ -152,7 +152,7 @@ class ServedIndex:
     Parameters
     ----------
     alias : how clients call it
-    settings : where it is, and what is offered beside it
+    settings : its location, and what is offered in addition
     service : the settings of the service
     queues : 'dense', 'java' and 'rerank'
     base : the Lucene index that gives passages and sparse systems; None: the index has its own
@@ -160,13 +160,13 @@ class ServedIndex:
 
     Attributes
     ----------
-    index : what is searched, open until `close`
+    index : the searched index, open until `close`
     index_type : 'tf' (Lucene), 'dense', 'faiss', 'impact' or 'collection'
     beside : the sparse systems that are not rankings of the index, by name
     adapted : the folder of what `adapt` wrote, or of what a collection learned and uses; None
     systems : the names that `ranker` takes
     default : the systems of a search that names none: one ranking of the vectors, one of Lucene
-    default_stages : the rerankers of such a search: those that a collection is set to
+    default_stages : the rerankers of such a search, which are set for a collection
     store : the documents, or passages, of the index, or of its base
     passage_finder : gives hits the passages that fit the query best; None if hits are passages
     passages : how many it holds
@@ -303,14 +303,14 @@ class ServedIndex:
                 self._rankers[name] = BatchedRanker(ranker.ranker, ranker.queue, name)
 
     def _choose_systems(self) -> None:
-        """Decide which systems there are, and which of them answer where none is named."""
+        """Decide which systems there are, and which of them answer if none is named."""
         usual = self._usual_systems()
         learned = self.index.learned()
         self.adapted = self.settings.adapted or learned
         if self.adapted:
             self._open_adapted(self.adapted)
         self.systems = self._list_systems()
-        # The user's own classes answer only where they are named.
+        # The user's own classes answer only if they are named.
         self._searchers = [name for name in self.systems if not names_class(name)]
         if not self._searchers:
             raise InputError(f"index '{self.alias}' has nothing to search")
@@ -348,7 +348,10 @@ class ServedIndex:
         self.find_words = word_finder(self.language)
 
     def _stored(self) -> DocumentStore:
-        """What is stored, by the base or else by the index. Raises InputError without passages."""
+        """The stored documents: the base's, otherwise the index's.
+
+        Raises InputError without passages.
+        """
         if self._base is not None:
             return self._base.store
         store = self.index.store(self._machine)
@@ -375,7 +378,7 @@ class ServedIndex:
         return systems
 
     def _own_systems(self) -> list[str]:
-        """The rankings of the index, those of scans where they are open."""
+        """The rankings of the index, including the rankings of open scans."""
         if self.settings.sparse is not None and self.index.searches_words:
             return []
         offered = self.index.offered
@@ -425,7 +428,7 @@ class ServedIndex:
                 searcher = self.index.ranking(system, self._machine)
                 searcher = searcher.with_settings(threads=self._machine.threads)
             self._held.callback(searcher.close)
-            # Those that it scores anew decide how far its hits can be believed.
+            # The hits that it scores again decide how reliable they are.
             is_usual = system == self.index.offered.usual
             self._rankers[system] = BatchedRanker(
                 searcher, self._queues['java'], system, keeps_parts=is_usual
@@ -489,7 +492,7 @@ class ServedIndex:
         """The systems of a request: the default for none; for 'hybrid', dense and BM25, or all
         rankings of a collection.
 
-        Raises UnknownNameError for a system that is not here, InputError for one given twice.
+        Raises UnknownNameError for an unknown system, InputError for one given twice.
         """
         hybrid = self.index.offered.fused or (DENSE, BM25)
         systems: list[str] = []
@@ -532,7 +535,7 @@ class ServedIndex:
         return system == ADAPTED or system in self.index.offered.of_models
 
     def forget_learned(self) -> None:
-        """Read again what extensions know of what the collection learned, when they are asked."""
+        """Make extensions read again what the collection learned, when they are asked."""
         self.known_to_parts.clear()
 
     def check_filter(self, text: str | None, systems: Sequence[str]) -> None:
@@ -633,8 +636,8 @@ class ServedIndex:
     def source_for(self, like: str | None) -> Texts:
         """What gives a pipeline the texts of hits.
 
-        Of a collection, they are the passages that fit the query best; the query is a document
-        where `like` is one.
+        For a collection, they are the passages that fit the query best. If `like` is given, the
+        query is a document.
         """
         if self.passage_finder is None:
             return self.store

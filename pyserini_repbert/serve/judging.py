@@ -54,7 +54,7 @@ def make_pool(
     service, index : what searches; the caller holds the index
     question : its text
     depth : how many hits of each ranking
-    rerank : rerankers, NAME@K, each of which gives one more ranking
+    rerank : rerankers, NAME@K; each adds a ranking
     trace : learns how far the reranking is
 
     Raises the errors of `Service.search`.
@@ -105,9 +105,9 @@ def pool_answer(
 
     Parameters
     ----------
-    index : what has the documents; the caller holds it
+    index : the index with the documents; the caller holds it
     store : remembers the pool, and has the judge's grades
-    pool : what is judged
+    pool : the documents to judge
     options : which fields come with the documents
 
     Raises InputError if the documents are too long together.
@@ -243,7 +243,7 @@ def judgments_answer(
 def questions_answer(index: ServedIndex, store: JudgmentStore, judge: str) -> QuestionsResponse:
     """The questions to judge: those that were given, then the topics of the settings.
 
-    Those that are to be judged next come first.
+    The questions to judge next come first.
     """
     texts = store.next_questions()
     known = set(texts)
@@ -278,7 +278,7 @@ def questions_answer(index: ServedIndex, store: JudgmentStore, judge: str) -> Qu
 def learning_answer(
     index: ServedIndex, store: JudgmentStore, learner: CollectionLearner
 ) -> LearningResponse:
-    """How far a collection's learning is, what it gained, and whether it is in use."""
+    """The progress of a collection's learning, its gain, and whether it is used."""
     relevant = 0
     for grades in store.qrels().values():
         relevant += any(grade > 0 for grade in grades.values())
@@ -287,7 +287,7 @@ def learning_answer(
     in_use = False
     if learnings:
         due = index.index.why_learn_again(learnings[-1])
-        # What was learned for another encoder is not used.
+        # If it was learned for another encoder, it is not used.
         is_used = learning_in_use(learner.folder) is not None
         in_use = is_used and index.index.learned() is not None
     state = learner.state()

@@ -20,7 +20,7 @@ _MOST_SECONDS = 6 * 3600.0
 
 
 class CollectionLearner:
-    """Lets a collection learn, in a separate process, so that searches go on.
+    """Lets a collection learn, in a separate process, so that searches continue.
 
     Parameters
     ----------

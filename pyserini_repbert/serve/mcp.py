@@ -402,7 +402,7 @@ def _log_plainly() -> None:
 def make_mcp(settings: ServeSettings) -> FastMCP:
     """An MCP server with its own service, whose indexes are opened when a tool is called.
 
-    Raises UnknownNameError for an index that is not there, and the other errors of `index_type_of`.
+    Raises UnknownNameError for an unknown index, and the other errors of `index_type_of`.
     """
     for alias, index in settings.indexes.items():
         index_type_of(alias, index)

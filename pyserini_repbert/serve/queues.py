@@ -59,7 +59,8 @@ class JobQueue:
     max_batch : the most jobs of a batch
     window : seconds to wait for more jobs after a batch of several
     on_batch : called with the queue's name, the size of each batch, and the number of jobs waiting
-    max_seconds : a job that would wait longer, by the pace of the last ones, is refused at once
+    max_seconds : a job that would wait longer, judging by the pace of the last ones, is refused at
+        once
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class JobQueue:
         ----------
         work : takes a list of arguments, and gives a result for each
         argument : of this job
-        batch_key : jobs that wait with the same key share a batch; None: the job is run alone
+        batch_key : jobs that wait with the same key share a batch; None: the job is run separately
         trace : its `advance` is called while the job waits
 
         Raises
@@ -175,7 +176,7 @@ class JobQueue:
             self._seconds_per_job += (seconds_per_job - self._seconds_per_job) / _PACE_OVER
 
     def _report(self, size: int) -> None:
-        """Call `on_batch`; an error of its own is logged, as jobs would wait for ever."""
+        """Call `on_batch`. Its errors are logged, because jobs would otherwise wait forever."""
         if self._on_batch is None:
             return
         try:
@@ -217,7 +218,7 @@ class JobQueue:
 
 
 def _run(batch: list[_Job]) -> None:
-    """Set the results of jobs; after an error, each job is run again, alone."""
+    """Set the results of jobs; after an error, each job is run again separately."""
     if not batch:
         return
     try:
@@ -243,7 +244,7 @@ class _Search:
 
 @dataclass(frozen=True)
 class _RequestRuns:
-    """The run of one request, and those of the ranker's parts, in their order."""
+    """The run of one request, and the runs of the ranker's parts, in their order."""
 
     run: Run
     of_parts: Sequence[Run] = ()

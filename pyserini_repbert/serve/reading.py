@@ -33,7 +33,7 @@ _MOST_HEADINGS = 2_000
 
 @dataclass(frozen=True)
 class PartRequest:
-    """Which part of a text is read: from a character on, up to one, or around one.
+    """Which part of a text to read: from a character on, up to one, or around one.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class PartRequest:
 
 
 def find_part(text: str, asked: PartRequest) -> TextSpan:
-    """The part of a text that is asked for, cut where lines end.
+    """The requested part of a text, cut at line ends.
 
     The character that is named is exact, so that one part can follow the other.
     """
@@ -82,7 +82,7 @@ def _cut_before(text: str, position: int, characters: int) -> int:
 
 
 def outline_of(headings: Sequence[Heading]) -> list[Heading]:
-    """The headings, without the lower levels where there are too many."""
+    """The headings, without the lower levels if there are too many."""
     counts = Counter(heading.level for heading in headings)
     total = 0
     lowest = 0
@@ -196,12 +196,12 @@ def outline_answer(
 
 
 def is_code(file: str) -> bool:
-    """Whether a document is the source of a program, whose lines stay as they are."""
+    """Whether a document is the source of a program, whose lines are kept."""
     return has_suffix_or_packed(file, SOURCES)
 
 
 def _document(index: ServedIndex, docid: str) -> Document:
-    """A document by its docid, as it is stored or as a person reads it."""
+    """A document by its docid, as stored or as a person reads it."""
     (document,) = index.store.documents([index.store.stored_docid(docid)])
     if document is None:
         raise MissingResourceError(f"index '{index.alias}' has no document '{docid[:200]}'")

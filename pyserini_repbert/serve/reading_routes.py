@@ -68,7 +68,7 @@ class TextRequest(StrictModel):
 
 
 class OutlineRequest(StrictModel):
-    """What is told of a document."""
+    """The description of a document."""
 
     query: str = Field('', description='the question for which passages are ranked')
     passages: int = Field(10, ge=0, le=50, description='the most passages')

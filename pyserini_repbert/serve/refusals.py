@@ -29,7 +29,7 @@ class TooLateError(PyseriniRepbertError):
 
 
 class UnderWayError(PyseriniRepbertError):
-    """What was asked for is done already, and has not ended."""
+    """The requested work is already in progress."""
 
 
 def too_long_answer(most_bytes: int, less: str) -> InputError:

@@ -36,7 +36,7 @@ def _spec_field(name: str, least: float | None = None, most: float | None = None
     return Field(ge=least, le=most, description=PipelineSpec.model_fields[name].description)
 
 
-# What the document says of values that are refused in other places, with words of their own
+# The description of values that other code refuses, with separate messages
 NOT_BLANK: dict[str, Any] = {'minLength': 1, 'pattern': r'\S'}
 NotBlank = Annotated[str, Field(json_schema_extra=NOT_BLANK)]
 _DIFFERENT: dict[str, Any] = {'uniqueItems': True}
@@ -330,14 +330,14 @@ def resolve_search(
     Parameters
     ----------
     search : what a client asks for
-    index : what it searches
+    index : the index that it searches
     rerankers : the service's
     limits : the most that a client may ask for
 
     Raises
     ------
     InputError : the query, a setting or a number is not accepted
-    UnknownNameError : there is no such system or reranker
+    UnknownNameError : for an unknown system or reranker
     """
     if search.like is None:
         check_query(search.query, limits)
@@ -357,7 +357,7 @@ def resolve_search(
     rerankers.check(spec.stages)
     resolved = replace(search, systems=systems, spec=spec)
     for part in loaded('in_answers'):
-        # Refuses what it cannot follow.
+        # Refuses unknown fields.
         part.follower(resolved, index, rerankers)
     if search.like is None:
         return resolved
@@ -370,7 +370,7 @@ def _liked_document(
     """The stored docid of a document that a client names by it, or as a person reads it.
 
     Raises InputError for rerankers and systems that take a question only, and MissingResourceError
-    for a document that is not here.
+    for an unknown document.
     """
     if spec.stages:
         raise InputError("'rerank' reads a question, and 'like' is a document: leave one out")

@@ -58,7 +58,7 @@ class Rerankers:
     def check(self, stages: Sequence[StageSpec]) -> None:
         """Refuse stages that a client may not ask for, before anything is computed.
 
-        Raises UnknownNameError for a reranker that is not here, otherwise InputError.
+        Raises UnknownNameError for an unknown reranker, otherwise InputError.
         """
         limits = self._settings.limits
         inferences = 0
@@ -98,7 +98,7 @@ class Rerankers:
         return systems().get(self.systems[name], System(OWN, OWN))
 
     def resolve_name(self, model: str) -> str:
-        """A reranker's name as it is; of a system, the name of its first reranker."""
+        """A reranker's name unchanged; for a system, the name of its first reranker."""
         if model in self.systems:
             return model
         for name, system in self.systems.items():
@@ -137,7 +137,7 @@ class Rerankers:
     def stage(
         self, spec: StageSpec, trace: Trace, documents: SearchedDocuments | None = None
     ) -> BatchedRanker:
-        """A stage that `check` let pass; arguments are as of `stages`."""
+        """A stage that passed `check`; arguments are as in `stages`."""
         (stage,) = self.stages([spec], trace, documents)
         return stage
 

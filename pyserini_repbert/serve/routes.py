@@ -1,7 +1,7 @@
 """The addresses below /v1.
 
-Each handler turns a request's parameters into what `Service` takes, and says what is to be done in
-a thread. Handlers have no docstrings, because the OpenAPI document would show them: their `summary`
+Each handler turns a request's parameters into arguments of `Service`, and decides what runs in a
+thread. Handlers have no docstrings, because the OpenAPI document would show them: their `summary`
 says what they do.
 """
 
@@ -71,7 +71,7 @@ class ClientCall:
         ----------
         work : takes the trace, which `service.traces` has meanwhile
         reranks : as in `Service.run`
-        less : how to ask for a shorter answer, if its length depends on what is stored; '': it has
+        less : how to ask for a shorter answer, if its length depends on stored data; '': it has
             any length
 
         Raises

@@ -45,7 +45,7 @@ class StageProgress:
 
 
 class RequestTrace(Trace):
-    """How far a request is; ends its work once nobody waits for it.
+    """The progress of a request. Ends its work once nobody waits for it.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ def answer_search(
     Parameters
     ----------
     search : as `resolve_search` returns it
-    index : what it searches
+    index : the index that it searches
     rerankers : those that its stages name
     trace : learns how far the reranking is
     on_step : called with the cost of each step
@@ -369,7 +369,7 @@ def _reranker_parts(stages: Sequence[Ranker], notes: Notes) -> list[RankedPart]:
 
 
 def _ranks_known(ranking: Ranking, depth: int, index: ServedIndex) -> int | None:
-    """How many ranks are known of a ranking, if it may go on below; None if it is whole."""
+    """How many ranks of a ranking are known, if it may continue below; None if it is whole."""
     hits = len(ranking)
     return hits if depth <= hits < index.hits else None
 

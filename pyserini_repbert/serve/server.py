@@ -70,8 +70,8 @@ def serve(
     app : of `create_app`
     settings : for their limits
     listener : of `listen`
-    log_file : where requests are logged, as JSON lines; None: stderr, of which a terminal shows
-        failed requests alone, in words
+    log_file : where requests are logged, as JSON lines; None: stderr; a terminal then shows only
+        failed requests, in words
     """
     raise_file_limit()
     is_watched = log_file is None and not settings.log_queries and sys.stderr.isatty()
@@ -104,7 +104,7 @@ def log_requests(log_file: str | None, is_watched: bool) -> None:
     Parameters
     ----------
     log_file : where; None: stderr
-    is_watched : whether a person reads along, who sees failed requests alone, in words
+    is_watched : whether a person reads the log, who sees only failed requests, in words
     """
     handler: logging.Handler = logging.StreamHandler()
     if log_file:
@@ -120,7 +120,7 @@ def log_requests(log_file: str | None, is_watched: bool) -> None:
 def _has_failed(record: logging.LogRecord) -> bool:
     """Whether a request was refused, or the service failed.
 
-    What is not there is no failure: the page asks how far a search is that has just ended.
+    A missing progress is not a failure: the page may ask about a search that has just ended.
     """
     status: int = vars(record)[ENTRY]['status']
     return status >= 400 and status not in (404, GONE)

@@ -75,7 +75,7 @@ class Service:
 
     Parameters
     ----------
-    settings : what it serves, and its limits
+    settings : its indexes and its limits
     on_batch : called with a queue's name, the size of each batch, and the number of jobs waiting
     on_step : called with each step of each answer
 
@@ -107,14 +107,14 @@ class Service:
             JobQueue('rerank', waiting, 1, 0.0, on_batch, limits.rerank_seconds),
         ]
         for name in offered_rerankers(settings):
-            # Their answers may take long, and other rerankers go on meanwhile.
+            # Their answers may take long, so other rerankers must not wait for them.
             queues.append(JobQueue(name, waiting, 1, 0.0, on_batch, limits.rerank_seconds))
         self.queues = {queue.name: queue for queue in queues}
         # There are more threads than can wait in the queues and be worked for: a full queue
         # refuses, not the threads.
         self._threads = ThreadPoolExecutor((waiting + _MAX_BATCH) * (len(queues) + 1), 'request')
         self.rerankers = Rerankers(settings, self.queues)
-        # What extensions keep for further requests, by names of their own.
+        # What extensions keep for further requests, by names that they choose.
         self.known_to_parts: dict[str, Any] = {}
         # By alias; empty until all are open.
         self._current: dict[str, CurrentIndex] = {}
@@ -170,7 +170,7 @@ class Service:
         return {alias: CurrentIndex(opened[alias]) for alias in settings}
 
     async def _follow_collections(self) -> None:
-        """Switch to each new generation of a collection, whoever published it."""
+        """Switch to each new generation of a collection, no matter which process published it."""
         reported: dict[str, str] = {}
         while True:
             await asyncio.sleep(_LOOKED_EVERY)
@@ -195,7 +195,7 @@ class Service:
         """Open the newest generation of a collection, if it is another."""
         with self._renewing:
             index = current.newest
-            # What was learned since then counts, too.
+            # What was learned since then also counts.
             index.forget_learned()
             if index.has_newer_version():
                 settings = self.settings.indexes[alias]
@@ -273,7 +273,7 @@ class Service:
         return learner
 
     def _check_folder(self, alias: str) -> None:
-        """Raises LostCollectionError if the folder of an index is not what was opened."""
+        """Raises LostCollectionError if the folder of an index no longer holds the opened index."""
         self._current[alias].newest.index.has_newer()
 
     def check_ready(self) -> None:
@@ -438,8 +438,8 @@ class Service:
         Parameters
         ----------
         index : which the caller holds
-        model : a reranker, or a system, whose first reranker is meant; or a ranking of a
-            collection, or `RANKINGS`, those that answer where none is named
+        model : a reranker; a system, which means its first reranker; a ranking of a collection; or
+            `RANKINGS`, the rankings that answer if none is named
         query : a question
         docids : of the documents
         options : of `explain.explanation`
@@ -464,7 +464,7 @@ class Service:
     def _explain_rankings(
         self, index: ServedIndex, model: str, query: str, docids: Sequence[str], trace: Trace
     ) -> Any:
-        """Why rankings of a collection have documents; arguments are as of `explain`."""
+        """Why rankings of a collection have documents; arguments are as in `explain`."""
         limits = self.settings.limits
         check_query(query, limits)
         most = min(limits.rerank_depth, limits.inferences // MOST_INPUTS)
@@ -494,7 +494,7 @@ class Service:
     ) -> Ranking:
         """The documents with their texts.
 
-        Raises InputError for one given twice, MissingResourceError for one that is not here.
+        Raises InputError for one given twice, MissingResourceError for an unknown one.
         """
         stored = [index.store.stored_docid(docid) for docid in docids]
         if len(set(stored)) < len(stored):

@@ -28,8 +28,8 @@ class ServicePart:
 
     Attributes
     ----------
-    service_settings : settings beside 'indexes': an annotation and a default, by name, as of
-        pydantic's `create_model`. `FileSettings` has them as attributes. `File` and others of
+    service_settings : settings in addition to 'indexes': an annotation and a default, by name, as
+        for pydantic's `create_model`. `FileSettings` has them as attributes. `File` and others of
         `serve/setting_values.py` are annotations of paths beside the settings file
     index_settings : settings of an index, in the same form. `IndexSettings` has them as attributes
     limits : of requests, in the same form. `Limits` has them as attributes
@@ -63,7 +63,7 @@ class ServicePart:
     def rerankers(self, settings: ServeSettings) -> Mapping[str, OfferedReranker]:
         """The rerankers that the settings ask it to offer, by the names that clients give.
 
-        Raises InputError for settings that name one, and do not say how it is opened.
+        Raises InputError for settings that name one, but do not say how to open it.
         """
         return {}
 

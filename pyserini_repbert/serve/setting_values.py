@@ -1,4 +1,4 @@
-"""The values of a service's settings: what a text has to be, and paths beside the settings file."""
+"""The values of a service's settings: checks of text, and paths relative to the settings file."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _folder(text: str, info: ValidationInfo) -> str:
         folders = text.split(os.pathsep)
     for folder in folders:
         if info.context and not (info.context / folder).is_dir():
-            raise ValueError(f'points to a folder that is not there: {folder}')
+            raise ValueError(f'points to a folder that does not exist: {folder}')
     return os.pathsep.join(_resolve(folder, info) for folder in folders)
 
 
@@ -101,7 +101,7 @@ def _sparse(text: str, info: ValidationInfo) -> str:
 Alias = Annotated[str, AfterValidator(_alias)]
 ApiKey = Annotated[str, AfterValidator(_key)]
 HostName = Annotated[str, AfterValidator(_host)]
-# A path beside the settings file, where there is something.
+# An existing path, relative to the settings file.
 PathOrName = Annotated[str, AfterValidator(_resolve)]
 # The same, of a file that may not be there yet.
 NewFile = Annotated[str, AfterValidator(_new_file)]

@@ -63,7 +63,7 @@ class Limits(_Settings):
     inferences : model inputs of a search, in all its stages, or of an explanation
     batch_queries : queries of a batch
     body_bytes : of a request
-    answer_bytes : of an answer whose length depends on what is stored
+    answer_bytes : of an answer whose length depends on stored data
     waiting : jobs that wait in one queue; further requests are answered with 429
     search_seconds : until a search without reranking is given up
     rerank_seconds : until a search with reranking, or an explanation, is given up
@@ -89,7 +89,8 @@ class Limits(_Settings):
 
 @with_added_settings('index_settings')
 class IndexSettings(_Settings):
-    """An index of the service: a folder (`path`), or a name of the catalog; a text alone is a path.
+    """An index of the service: a folder (`path`), or a name of the catalog; a plain string is a
+    path.
 
     The descriptions are the help of the flags that `serve` makes from the fields. Extensions add
     settings.
@@ -205,7 +206,8 @@ class ServeSettings(FileSettings):
     device, precision : of all models
     threads : queries that Lucene answers at a time
     log_queries : whether the log has the text of searches
-    shows_files : whether hits have addresses of files on this machine: for its own user alone
+    shows_files : whether hits have addresses of files on this machine, which only this machine's
+        user may see
     """
 
     device: str = 'cpu'
@@ -244,7 +246,7 @@ def _location(error: ValidationError) -> list[str | int]:
 
 
 def _problem(error: ValidationError) -> str:
-    """What is wrong with the first wrong value."""
+    """The error in the first wrong value."""
     first = error.errors(include_url=False)[0]
     location = _location(error)
     name = '.'.join(map(str, location))

@@ -30,7 +30,7 @@ from pyserini_repbert.serve.writes import (
 
 # Seconds between two looks at whether a client still waits for a write.
 _CHECK_EVERY = 0.25
-# The bodies that are read as they are.
+# The bodies that are read as raw bytes.
 _DOCUMENT_BODY = {
     'requestBody': {
         'required': True,

@@ -1,8 +1,8 @@
 """Writing into a served collection: a queue, a process that writes, and jobs.
 
-Writes that wait together become one generation. The process that writes has its own model and its
-own Java, so that searches go on; it ends with the service. The collection's lock keeps it apart
-from other writers.
+Writes that wait together become one generation. The writing process has its own model and its own
+Java, so that searches continue. It ends with the service. The collection's lock keeps it apart from
+other writers.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ class WriteJob:
     id : by which a client asks for it
     state : 'waiting', 'writing', 'done' or 'failed'
     generation : in which searches find it; None before it is done
-    changes : what was done together with it, by 'added', 'changed', 'deleted' and 'unchanged'
+    changes : of it and the writes done together with it, by 'added', 'changed', 'deleted' and
+        'unchanged'
     error : why it failed
     ended : set when it is done or failed
     """
@@ -174,7 +175,7 @@ class CollectionWriter:
         if is_waiting:
             _fail(job, BusyError('the sync was given up'))
         elif not job.ended.is_set():
-            # A sync is in hand alone.
+            # A sync is never done together with other writes.
             self._process.end()
 
     def stop(self) -> None:
@@ -199,7 +200,7 @@ class CollectionWriter:
             self._write(batch)
 
     def _write(self, batch: Sequence[WriteJob]) -> None:
-        """Write a batch of edits; after an error of one, each is written again, alone."""
+        """Write a batch of edits; after an error, each is written again separately."""
         for job in batch:
             job.state = 'writing'
         try:
@@ -219,11 +220,11 @@ class CollectionWriter:
         self._end(batch, changes)
 
     def _end(self, batch: Sequence[WriteJob], changes: Changes) -> None:
-        """Let searches find what was written, then end its jobs."""
+        """Let searches find the written documents, then end the jobs."""
         try:
             self._on_published()
         except Exception:
-            # The thread has to go on: later writes wait for it.
+            # The thread has to continue, because later writes wait for it.
             number = changes.generation
             logger.exception('generation %d of %s cannot be opened', number, self._folder)
             unseen = BusyError(
@@ -278,7 +279,7 @@ def _fail(job: WriteJob, error: PyseriniRepbertError) -> None:
 
 
 def _take_batch(waiting: deque[WriteJob]) -> list[WriteJob]:
-    """The edits that are written together: a sync alone, or all up to the next sync."""
+    """The edits that are written together: a single sync, or all edits up to the next sync."""
     batch = [waiting.popleft()]
     if batch[0].edit.source is None:
         while waiting and waiting[0].edit.source is None:
@@ -309,7 +310,7 @@ _open_collections: dict[str, Collection] = {}
 def apply_edit(
     folder: str, device: str, edit: Edit, expected: KnownCollection | None = None
 ) -> Changes:
-    """Write an edit into a collection; returns what was changed in all.
+    """Write an edit into a collection; returns the sum of all changes.
 
     Parameters
     ----------

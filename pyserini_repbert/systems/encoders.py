@@ -36,8 +36,8 @@ def query_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> 
     ----------
     name : catalog name, checkpoint folder, or an open checkpoint
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
-    settings : precision and max_length; `open_encoder`, an encoder that is open: where it runs the
-        same checkpoint on the same device in the same precision, both share the model
+    settings : precision and max_length; `open_encoder`, an open encoder: if it runs the same
+        checkpoint on the same device in the same precision, both share the model
     """
     model = _encoding_model(name)
     encoder_class = load(str(model.system.query_encoder))
@@ -90,13 +90,13 @@ def stored_name(place: str) -> Iterator[None]:
         yield
     except UnknownNameError as error:
         raise UnknownNameError(
-            f'{place} names an encoder that is not here: {error}', parameters=('encoder',)
+            f'{place} names an unavailable encoder: {error}', parameters=('encoder',)
         ) from error
 
 
 @dataclass(frozen=True)
 class _EncodingModel:
-    """The system whose encoders read a checkpoint, and the checkpoint: open, where it is ours."""
+    """The system whose encoders read a checkpoint, and the checkpoint, opened if it is ours."""
 
     system: System
     checkpoint: AnyCheckpoint

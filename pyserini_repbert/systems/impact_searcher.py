@@ -1,6 +1,6 @@
 """Term weights as a first stage in Lucene: an index of impacts, searched with query weights.
 
-The index is made of a bundle: EPIC's, or of a `SparseEncoder`.
+The index is made from a bundle: EPIC's, or of a `SparseEncoder`.
 """
 
 from __future__ import annotations

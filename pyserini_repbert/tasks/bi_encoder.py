@@ -1,6 +1,6 @@
 """Tasks that encode queries and passages apart: each passage of a batch counts for all queries.
 
-Labels say which of a batch's passages are relevant to which of its queries.
+Labels say which passages of a batch are relevant to which of its queries.
 """
 
 from __future__ import annotations

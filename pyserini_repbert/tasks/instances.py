@@ -15,8 +15,8 @@ class Instance(NamedTuple):
     Attributes
     ----------
     source : position of the source in the recipe
-    docids : in a pair, a relevant passage and a non-relevant one, or the relevant one alone
-    judged : whether the first passage is a relevant one; otherwise none is known to be
+    docids : in a pair, a relevant passage and a non-relevant one, or only the relevant one
+    judged : whether the first passage is relevant; otherwise no passage is known to be relevant
     """
 
     source: int

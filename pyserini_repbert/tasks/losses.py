@@ -1,8 +1,8 @@
 """The training losses of the four papers, and those over groups of candidates and from a teacher's
 scores.
 
-Each loss takes scores or logits and gives a float32 scalar, a mean over its batch: 0 for an empty
-one where it says so.
+Each loss takes scores or logits and returns a float32 scalar, the mean over its batch. Where
+stated, it is 0 for an empty batch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Recipes: what a training is made of. docs/formats/recipes.md says what each key means."""
+"""Recipes: the settings of a training. docs/formats/recipes.md says what each key means."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ class Validation:
 
 @dataclass(frozen=True)
 class Teacher:
-    """A model, or files of `scores`, whose scores of a query's candidates are to be followed.
+    """A model, or files of `scores`; the student learns to reproduce its scores of a query's
+    candidates.
 
     `weight` multiplies the teacher's loss, `judged_weight` the loss over judged groups.
     Candidates above the share `drop_above` of the relevant passage's score are left out, as in Qu
@@ -133,7 +134,7 @@ class Training:
 
     Attributes
     ----------
-    learning_rate : of BERT; 0 leaves it as it is, and trains what was added to it
+    learning_rate : of BERT; with 0, only the parts added to BERT are trained
     optimizer : 'adamw', or 'bert': Adam without bias correction, as in BERT's TensorFlow code
     schedule : 'bert' falls from the first step on, as there
     schedule_steps : after how many steps a falling rate is 0; None for `steps`

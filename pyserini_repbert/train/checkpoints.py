@@ -51,8 +51,9 @@ def task_class(system: str) -> type[Task]:
 
 
 def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
-    """A recipe's task: a model with the base's weights, and new ones, drawn by the seed, where
-    the base has none.
+    """A recipe's task: a model with the base's weights.
+
+    Weights that the base lacks are drawn with the seed.
     """
     kind = task_class(recipe.system)
     torch.manual_seed(recipe.training.seed)
@@ -155,8 +156,9 @@ def _is_trained(name: str, task: Task) -> bool:
 
 @torch.no_grad()
 def go_on_from(task: Task, adapter: Adapter, start: Checkpoint, base: Checkpoint) -> None:
-    """Copy a trained adapter, its heads and its other weights; token types that it lacks stay as
-    they are.
+    """Copy a trained adapter, its heads and its other weights.
+
+    Token types that it lacks do not change.
 
     Parameters
     ----------
@@ -220,8 +222,8 @@ def lora_config(adapter: Adapter) -> Any:
 
 @torch.no_grad()
 def write_checkpoint(folder: Path, task: Task, base: Checkpoint) -> None:
-    """Write the task's model as it is now into an existing folder, in the form that
-    `open_checkpoint` reads.
+    """Write the task's present model into an existing folder, in the form that `open_checkpoint`
+    reads.
     """
     _write_config(folder / 'config.json', task, base)
     in_training = {}

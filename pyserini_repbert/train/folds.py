@@ -108,8 +108,8 @@ def plan_folds(
 
     Parameters
     ----------
-    recipe : its file; `${FOLD}` stands for the folder of a fold
-    settings : 'key=value', as `train --set` takes them; `{seed}` and `{fold}` stand for numbers
+    recipe : its file; `${FOLD}` means the folder of a fold
+    settings : 'key=value', as `train --set` takes them; `{seed}` and `{fold}` mean numbers
     folds : a folder of `evaluate split-folds --run`
     output : the folder to write to
     seeds : the trainings' seeds; none for the recipe's own
@@ -202,7 +202,7 @@ def train_folds(
     Parameters
     ----------
     plan : the trainings, by seed
-    resume : what is finished stays, what was stopped goes on, and the rest begins
+    resume : keep finished trainings, continue stopped ones, and start the others
     overwrite : replace finished outputs
     device : 'cpu', 'cuda', 'mps'; 'auto': the best there is
     quiet : no progress bars

@@ -40,8 +40,8 @@ def open_passages(source: Source) -> PassageTexts:
 
 
 def source_topics(source: Source | Validation, sample: int = 0, seed: int = 0) -> list[Query]:
-    """The topics of a source in their order, only those in its `qids` file if it has one; none for
-    a source without.
+    """The topics of a source in their order, only those in its `qids` file if it has one; empty for
+    a source without topics.
 
     With `sample`, that many of them, drawn by the seed. Raises InputError for a `qids` file that
     has none of them.
@@ -70,8 +70,9 @@ def _read_qids(path: str) -> set[str]:
 
 
 class DiskTexts:
-    """Passages written to temporary files as they are read; of passages with one docid, the first
-    counts.
+    """Passages written to temporary files while they are read.
+
+    If several have the same docid, the first one counts.
 
     The files vanish with the object; processes that are forked from this one can read them too.
     """
@@ -216,7 +217,7 @@ class BiEncoderTeacher:
     def scores(
         self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]
     ) -> list[float]:
-        """Cosines of `query` and `texts`, whatever `qid` and `docids`; of a zero vector 0."""
+        """Cosines of `query` and `texts`, regardless of `qid` and `docids`; 0 for a zero vector."""
         new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
         if new:
             vectors = _unit(self._passages.embed(new))

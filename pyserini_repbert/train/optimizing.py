@@ -23,7 +23,7 @@ _BERT_EPSILON = 1e-6
 
 
 def freeze_body(model: nn.Module) -> None:
-    """Leave BERT's weights as they are."""
+    """Do not train BERT's weights."""
     for name, parameter in model.named_parameters():
         if name.startswith(_BODY):
             parameter.requires_grad_(False)

@@ -59,7 +59,7 @@ class TrainingOutput:
     ----------
     recipe : of the training
     target : the folder of the finished checkpoint
-    resume : whether to go on with the state of a training that was stopped
+    resume : whether to continue from the state of a stopped training
     overwrite : whether to replace an earlier training's output and state
     """
 
@@ -77,7 +77,7 @@ class TrainingOutput:
         """What `resume` finds if the output is whole; the state that a killed process left beside
         it is removed.
 
-        Raises an error that says what is in the way of the output, or of resuming.
+        Raises an error that says what prevents the output, or resuming.
         """
         if not self._is_finished():
             self._check_state()
@@ -201,7 +201,7 @@ class TrainingOutput:
         if not work.exists():
             if self.resume:
                 raise InputError(
-                    f'{work} is not there: there is nothing to resume', parameters=('resume',)
+                    f'{work} does not exist: there is nothing to resume', parameters=('resume',)
                 )
             return
         begun_with = _read_recipe(work)

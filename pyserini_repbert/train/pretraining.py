@@ -48,13 +48,13 @@ class TextPair:
 
 @dataclass(frozen=True)
 class MaskedInput:
-    """Wordpieces with masks among them, and what they were.
+    """Wordpieces with masks among them, and the original wordpieces.
 
     Attributes
     ----------
     sequence : the model's input
     positions : of the masked wordpieces, rising
-    words : what they were
+    words : the original wordpieces
     """
 
     sequence: TokenSequence

@@ -24,7 +24,7 @@ from pyserini_repbert.tasks.recipe import Adapter, Recipe, Source, Teacher, Trai
 from pyserini_repbert.train.checking import RecipeFault, check_recipe
 
 RECIPES = Path(__file__).parent.parent / 'resources' / 'recipes'
-# Keys of a recipe that is made of another one.
+# Keys of a recipe that extends another one.
 _EXTENDS = 'extends'
 _CHANGES = 'changes'
 _VARIABLE = re.compile(r'\$\{(\w+)\}')
@@ -36,7 +36,7 @@ _PARTS = {
     'training': Training,
 }
 _VALIDATOR = TypeAdapter(Recipe)
-# What pydantic's messages have around what was expected.
+# The words around the expectation in pydantic's messages.
 _AROUND = re.compile(r'^(Input|List|Tuple|String) should (be )?| after validation, not 0$')
 
 Keys = tuple[str | int, ...]  # names and positions from the root
@@ -63,7 +63,7 @@ def read_recipe(path: StrPath, settings: tuple[str, ...] = ()) -> Recipe:
     file's values.
 
     A recipe that `extends` another one has that one's values, except for its `changes`. `${NAME}`
-    stands for an entry of the recipe's `variables`, or of the environment.
+    means an entry of the recipe's `variables`, or of the environment.
     """
     source = _open_recipe(path, settings)
     values = source.values()
@@ -79,7 +79,8 @@ def read_recipe(path: StrPath, settings: tuple[str, ...] = ()) -> Recipe:
 def _open_recipe(
     path: StrPath, settings: tuple[str, ...] = (), below: tuple[str, ...] = ()
 ) -> RecipeFile:
-    """A recipe's file, and the one that it extends; `below` are those that extend this one."""
+    """A recipe's file, and the one that it extends; `below` are the recipes that extend this
+    one."""
     file = read_yaml(path, 'recipe')
     if not isinstance(file.value, dict):
         raise file.error(
@@ -165,8 +166,9 @@ class RecipeFile:
         return values
 
     def _fill_in(self, value: Any, variables: Mapping[str, Any], keys: Keys = ()) -> Any:
-        """A value as JSON has it, with variables replaced; what is neither text nor number (a
-        date) becomes text.
+        """A value for JSON, with variables replaced.
+
+        A value that is neither text nor a number, such as a date, becomes text.
         """
         if isinstance(value, dict):
             return {

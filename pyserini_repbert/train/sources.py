@@ -66,7 +66,7 @@ class TrainingSource:
         self.space = '' if self.of_texts else str(source.corpus or source.index)
         self.queries: dict[str, str] = {}
         topics = source_topics(source)
-        # A fold's other topics are in the whole file alone.
+        # A fold's other topics are only in the whole file.
         is_fold = source.topics is not None and source.qids is not None
         others = same_texts(load_topics(str(source.topics)) if is_fold else topics)
         for query in topics:
@@ -76,7 +76,7 @@ class TrainingSource:
         qrels = load_qrels(source.qrels) if source.qrels else {}
         self.judged: Qrels = {qid: grades for qid, grades in qrels.items() if qid in self.queries}
         self.passages = None if self.of_texts else open_passages(source)
-        # Query -> the relevant passages of its triples so far, where there are no judgments.
+        # Query -> the relevant passages of its triples so far, if there are no judgments.
         self.seen_relevant: dict[str, dict[str, None]] = {}
 
     def relevant(self, qid: str) -> list[str]:
@@ -141,7 +141,7 @@ class TrainingSource:
     def _of_query(
         self, qid: str, hits: Sequence[str] | None, draw: random.Random
     ) -> Iterator[Instance]:
-        """The instances of a query; `hits` are from the source's run, None without one."""
+        """The instances of a query; `hits` are from the source's run; None if it has no run."""
         relevant = self.relevant(qid)
         known = set(relevant)
         source = self.source
@@ -176,7 +176,8 @@ class TrainingSource:
     def _drop_above(
         self, share: float, qid: str, positive: str, others: Sequence[str]
     ) -> list[str]:
-        """The other passages that the teacher scores below this share of the relevant one."""
+        """The other passages that the teacher scores below this share of the relevant passage's
+        score."""
         best, *scores = self.taught(qid, [positive, *others])
         # As far below a relevant passage whose score is negative.
         most = best * share if best >= 0 else best * (2 - share)
@@ -185,7 +186,7 @@ class TrainingSource:
     def _pairs(
         self, qid: str, relevant: Sequence[str], negatives: Sequence[str], draw: random.Random
     ) -> Iterator[Instance]:
-        """Pairs of each relevant passage and others; with `negatives` 0, the relevant one alone.
+        """Pairs of each relevant passage and others; with `negatives` 0, only the relevant passage.
 
         With `pairs_per_topic`, so many relevant passages are drawn.
         """

@@ -1,4 +1,5 @@
-"""The saved states of a training: which are whole, which one to go on from, which ones to keep.
+"""The saved states of a training: which are complete, which one to continue from, which ones to
+keep.
 
 A state is a checkpoint folder of the Trainer's. The checksums of its files are written last, so a
 state without them was never finished.
@@ -34,7 +35,7 @@ class States:
 
     @property
     def newest(self) -> Path | None:
-        """The newest state to go on from."""
+        """The newest state to continue from."""
         return self.whole[max(self.whole)] if self.whole else None
 
 
@@ -61,7 +62,7 @@ def check_states(work: Path) -> States:
 
 
 def newest_state(work: Path) -> Path | None:
-    """The state to go on from, and a warning where a newer one is damaged; None if none was
+    """The state to continue from, and a warning if a newer one is damaged; None if none was
     saved to its end.
 
     Raises DamagedFileError if states were saved and none is whole.

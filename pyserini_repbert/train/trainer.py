@@ -93,8 +93,9 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
             self.remove_callback(transformers.ProgressCallback)
 
     def run(self, checkpoint: Path | None) -> None:
-        """Train, or go on from a checkpoint of the Trainer's; the model is then the last, or the
-        best validated.
+        """Train, or continue from one of the Trainer's checkpoints.
+
+        The model is then the last, or the best validated.
         """
         if checkpoint is None:
             self.args.eval_on_start = self.validator is not None

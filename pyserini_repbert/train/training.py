@@ -65,8 +65,8 @@ def train(
     ----------
     recipe : what to train
     output : the checkpoint folder to make
-    resume : go on from the last checkpoint; the losses equal those that a training
-        without a stop has
+    resume : continue from the last checkpoint; the losses equal those from a training without a
+        stop
     overwrite : replace an earlier training's output and state
     device : 'cpu', or 'auto' for a GPU where there is one
     quiet : show no progress bar
@@ -194,7 +194,7 @@ def model_card(
 
     Parameters
     ----------
-    recipe : what was trained
+    recipe : of the training
     base : from which checkpoint
     trained : what came of it
     settings : of the model, as text
@@ -275,8 +275,8 @@ def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
 
 
 def check_machine(recipe: Recipe, device: str, tensorboard: bool = False) -> None:
-    """Raise MissingDependencyError or InputError if packages or the device do not allow what
-    is asked for.
+    """Raise MissingDependencyError or InputError if packages or the device do not support the
+    request.
     """
     import torch
 

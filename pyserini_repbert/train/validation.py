@@ -101,7 +101,7 @@ class Validator:
         return candidates
 
     def measure(self, task: Task, base: Checkpoint) -> float:
-        """The measure's mean over the topics, for the task's model as it is now.
+        """The measure's mean over the topics, for the task's present model.
 
         Leaves random states as they were.
         """
@@ -125,7 +125,7 @@ class Validator:
             self.candidates, self.ranked, self.qrels, self.measures, depths
         ):
             values[depth] = evaluation.means[measure]
-        # The smallest of equal ones.
+        # The smallest if several are equal.
         best = max(values, key=values.__getitem__)
         return {CUTOFF: best, AT_CUTOFF: values[best]}
 

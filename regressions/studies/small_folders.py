@@ -4,9 +4,10 @@
       [--encoders e5-small minilm] [--languages en de]
 
 Each file has a folder's files and questions about them, with the files that answer: '=== PATH'
-begins a file, and '??? QUESTION|PATH' is a question. `notes` and `joiner` are English and German,
-`teacher` is German. Questions of at most three words are names and subjects. All were written for
-this study, before any search.
+begins a file, and '??? QUESTION|PATH' is a question. `notes`, `joiner` and `years` are English and
+German, `teacher` is German. Questions of at most three words are names and subjects. In `years`,
+files and mails differ by their year, which each question names. All were written for this study,
+before any search.
 
 The default counts a ranking's best hit for less where chance gives as good a one
 (`Ranking.background`). The column before it does not.

@@ -1,4 +1,4 @@
-"""The gain of an adaptation over the search as it is now, by hand."""
+"""The gain of an adaptation over the present search, by hand."""
 
 import math
 

@@ -52,7 +52,7 @@ class World:
         return adapt(self.searcher, [self.sparse], judged, qrels, seed, now=self.now())
 
     def now(self):
-        """The search as it is now."""
+        """The present search."""
         return FixedRanker(self.fused(NOW, None, (0, 1))).with_settings(name='now')
 
     def fused(self, settings, query_map, order):

@@ -34,7 +34,7 @@ def ranked_at(judged, rank):
 
 
 def test_a_map_that_is_truly_better_wins(searcher):
-    """The search as it is now finds almost nothing."""
+    """The present search finds almost nothing."""
     judged = turned_topics(searcher, 60)
     estimate = adapt(searcher, [], judged.topics, judged.qrels).estimate()
     assert (estimate.now, estimate.winner) == ('tiny', 'with the query map')
@@ -43,7 +43,7 @@ def test_a_map_that_is_truly_better_wins(searcher):
 
 
 def test_what_is_truly_worse_does_not_win(searcher, judged):
-    """The search as it is now is right about all topics; no map and no fusion can be better."""
+    """The present search is right about all topics; no map and no fusion can be better."""
     right = ranked_at(judged, 0)
     now = right.with_settings(name='now')
     wrong = ranked_at(judged, 30)

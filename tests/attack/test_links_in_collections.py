@@ -160,6 +160,6 @@ def test_a_record_of_a_shard_names_no_other_file(mine):
 
 def test_a_copy_does_not_lie_in_what_it_copies(mine):
     before = tree(mine)
-    with pytest.raises(InputError, match='lies in the collection .*mine: give another folder'):
+    with pytest.raises(InputError, match='is inside the collection .*mine: give another folder'):
         copy_collection(mine, mine / 'copies' / 'copy')
     assert tree(mine) == before

@@ -176,24 +176,24 @@ def test_a_lock_is_no_link_to_a_file(tmp_path):
 
 
 INSIDE = """
-search --index dz --topics t.tsv --output dz/manifest.json --overwrite => --output dz/manifest.json lies in the index
-search --index dz --topics t.tsv --output dz/run.txt => --output dz/run.txt lies in the index
-search --index dz --topics t.tsv --output out.txt --cost lucene/cost.json => --cost lucene/cost.json lies in the index
-search --index mine --topics t.tsv --output out.txt --confidence mine/collection.sqlite --overwrite => --confidence mine/collection.sqlite lies in the index
-search --index dz --topics t.tsv --output out.txt --rerank llm@2 --llm-model m --llm-answers mine/answers.sqlite => --llm-answers mine/answers.sqlite lies in the index
-index judgments --index mine --export mine/collection.sqlite --overwrite => --export mine/collection.sqlite lies in
-index judgments --index mine --export-qrels link/qrels.txt => --export-qrels link/qrels.txt lies in the index
-index copy --index mine --output mine/copy => --output mine/copy lies in the index
-index export --index dz --to-faiss dz/faiss => --to-faiss dz/faiss lies in the index
-index lucene --corpus t.tsv --output faiss/a/b/c => --output faiss/a/b/c lies in the index
-index sync --corpus t.tsv --index mine/inner => --index mine/inner lies in the index
-encode --corpus t.tsv --encoder x --output mine/dense => --output mine/dense lies in the index
-evaluate split-folds --folds f --topics t.tsv --output dz/folds => --output dz/folds lies in the index
-evaluate ir-metadata t.tsv --tira dz/tira => --tira dz/tira lies in the index
-adapt --index dz --topics t.tsv --qrels q --output dz/adapted => --output dz/adapted lies in the index
-train recipe.yaml --output dz/model => --output dz/model lies in the index
-fusion --runs t.tsv t.tsv --output dz/shard-00000/vectors.npy --overwrite => lies in the index
-explain --model x --query x --passage y --output a.html dz/b.html => --output dz/b.html lies in the index
+search --index dz --topics t.tsv --output dz/manifest.json --overwrite => --output dz/manifest.json is inside the index
+search --index dz --topics t.tsv --output dz/run.txt => --output dz/run.txt is inside the index
+search --index dz --topics t.tsv --output out.txt --cost lucene/cost.json => --cost lucene/cost.json is inside the index
+search --index mine --topics t.tsv --output out.txt --confidence mine/collection.sqlite --overwrite => --confidence mine/collection.sqlite is inside the index
+search --index dz --topics t.tsv --output out.txt --rerank llm@2 --llm-model m --llm-answers mine/answers.sqlite => --llm-answers mine/answers.sqlite is inside the index
+index judgments --index mine --export mine/collection.sqlite --overwrite => --export mine/collection.sqlite is inside
+index judgments --index mine --export-qrels link/qrels.txt => --export-qrels link/qrels.txt is inside the index
+index copy --index mine --output mine/copy => --output mine/copy is inside the index
+index export --index dz --to-faiss dz/faiss => --to-faiss dz/faiss is inside the index
+index lucene --corpus t.tsv --output faiss/a/b/c => --output faiss/a/b/c is inside the index
+index sync --corpus t.tsv --index mine/inner => --index mine/inner is inside the index
+encode --corpus t.tsv --encoder x --output mine/dense => --output mine/dense is inside the index
+evaluate split-folds --folds f --topics t.tsv --output dz/folds => --output dz/folds is inside the index
+evaluate ir-metadata t.tsv --tira dz/tira => --tira dz/tira is inside the index
+adapt --index dz --topics t.tsv --qrels q --output dz/adapted => --output dz/adapted is inside the index
+train recipe.yaml --output dz/model => --output dz/model is inside the index
+fusion --runs t.tsv t.tsv --output dz/shard-00000/vectors.npy --overwrite => is inside the index
+explain --model x --query x --passage y --output a.html dz/b.html => --output dz/b.html is inside the index
 """  # noqa: E501
 
 

@@ -173,7 +173,7 @@ def test_a_collection_in_its_corpus_is_refused(tmp_path, capsys):
     folder.mkdir()
     words = ['sync', '--corpus', str(folder), '--index', str(folder / 'mine')]
     assert command.run(main, words) == 2
-    assert 'lies in the corpus folder' in capsys.readouterr().err
+    assert 'is inside the corpus folder' in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -319,13 +319,13 @@ def test_an_encoder_whose_path_leads_nowhere_is_the_collections(
     message = capsys.readouterr().err
 
     assert searched == 2
-    assert "mine names an encoder that is not here: 'tiny' is neither" in message
+    assert "mine names an unavailable encoder: 'tiny' is neither" in message
     assert message.endswith('(--encoder)\n')
     more = tmp_path / 'more.tsv'
     more.write_text('x\tthe moon\n', encoding='utf-8')
     status = command.run(main, ['add', '--index', '../mine', '--corpus', str(more)])
     message = capsys.readouterr().err
     assert status == 2
-    assert "the collection names an encoder that is not here: 'tiny' is neither" in message
+    assert "the collection names an unavailable encoder: 'tiny' is neither" in message
     named = ['add', '--index', '../mine', '--corpus', str(more), '--encoder', '../tiny', '--quiet']
     assert command.run(main, named) == 0

@@ -163,7 +163,7 @@ def test_a_filter_that_no_document_matches_is_said(collection, caplog):
     for wanted, warning in (
         (
             DocumentFilter('type:gui'),
-            "no document matches filter 'type:gui': type is guide, note",
+            "no document matches filter 'type:gui': 'type' has the values guide, note",
         ),
         (DocumentFilter('year:[9 TO 2]'), "no document matches filter 'year:[9 TO 2]'"),
         (
@@ -185,7 +185,7 @@ def test_a_filter_that_no_document_matches_is_said(collection, caplog):
 def test_values_of_many_documents_are_not_counted(collection, monkeypatch):
     """It would take as long as the collection is large, for each such search."""
     wanted = DocumentFilter('type:gui')
-    assert wanted.warnings(collection.generation)[0].endswith(': type is guide, note')
+    assert wanted.warnings(collection.generation)[0].endswith(": 'type' has the values guide, note")
     monkeypatch.setattr(filters, '_MOST_COUNTED', len(collection) - 1)
     assert wanted.warnings(collection.generation) == ["no document matches filter 'type:gui'"]
 

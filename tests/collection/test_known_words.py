@@ -34,6 +34,9 @@ TEXTS = {
     '使土壤在夏天保持水分。晚上浇水,早晨检查,下雨以后不必浇水,叶子发黄时应当施肥,'
     '蜗牛多时用铜条围住生菜。'
     '春天播种,秋天收获,冬天休息,每年如此。',
+    'Japanese': '乾いたあとで水に浸かると、実が割れます。均等に水をやり、茎のまわりに藁を敷いて、'
+    '夏の土を乾かさないようにします。朝に葉を見て、雨のあとは水をやりません。黄色い葉には肥料を、'
+    'ナメクジには銅のテープを。春に種をまき、秋に収穫、冬は休み。',
     'Thai': 'พืชที่แห้งแล้วเปียกน้ำ จะมีผลแตก ควรรดน้ำสม่ำเสมอ และคลุมฟางรอบโคนต้น เพื่อให้ดินเก็บน้ำได้ '
     'ในสัปดาห์ที่แห้ง ของฤดูร้อน หอยทากชอบกิน ผักกาดหอม ให้ล้อมด้วย แผ่นทองแดง ทุกเย็น '
     'หลังฝนตก ตอนเช้า ใบเหลือง ต้นไม้ สวนครัว เก็บเกี่ยว ฤดูใบไม้ผลิ',
@@ -109,6 +112,14 @@ def test_a_vocabulary_for_many_languages_cuts_words_that_it_knows():
     assert many.count('frog') == WordCounts(0, 1)
     assert many.count('мой') == WordCounts(0, 1)
     assert KnownWords(unigram(pieces, 1000)).count('Schnecken') == WordCounts(0, 1)
+
+
+def test_chinese_characters_among_kana_are_known_one_by_one():
+    words = KnownWords(unigram(['▁', *'庭の土ラオス', 'から'], 100_000))
+    assert words.count('庭の土から') == WordCounts(1, 1, 1)
+    assert words.count('から') == WordCounts(1, 1)
+    # Spelt out in kana.
+    assert words.count('ラオス') == WordCounts(0, 1, 1)
 
 
 def test_a_report_names_the_documents_that_are_not_known(minilm):

@@ -104,7 +104,7 @@ def test_no_hits_by_words_alone_says_so(sync, tmp_path, capsys, without_e5):
     sync(GERMAN)
     nothing = ['search', '--index', 'mine', '--query', 'cracked fruit', '--quiet']
     assert run(main, nothing) == 0
-    said = '   no hits: this search is by words alone\n'
+    said = '   no hits: this search is only by words\n'
     assert capsys.readouterr().out == f'? cracked fruit\n{said}'
     # It is said of words, and not where a filter leaves no document to the vectors.
     assert run(main, [*nothing, '--rankings', 'dense', '--filter', 'type:pdf']) == 0
@@ -143,7 +143,7 @@ def test_a_rebuild_with_an_encoder_that_knows_the_words_searches_by_meaning_agai
     replace_notes(tmp_path, ENGLISH)
     # The encoder is as before: what was set stays, and is said.
     assert sync(ENGLISH, *REBUILD)[-1] == (
-        'mine is still searched by words alone, until `index settings --index mine --go-back`'
+        'mine is still searched only by words, until `index settings --index mine --go-back`'
     )
     assert sync(ENGLISH, '--encoder', 'minilm-dot', '--rebuild')[-1] == AGAIN
     assert search('ripe berries burst')[0] == 'tomatoes.txt'
@@ -163,7 +163,7 @@ def test_a_rebuild_keeps_what_a_person_set(sync, search, tmp_path, capsys, witho
     assert '1.5' in settings()
     settings('--rankings', 'bm25')
     lines = sync(ENGLISH, '--encoder', 'minilm', '--rebuild')
-    assert lines[-1].startswith('mine is still searched by words alone')
+    assert lines[-1].startswith('mine is still searched only by words')
     assert search('ripe berries burst') == []
 
 
@@ -177,7 +177,7 @@ def test_a_rebuild_with_an_encoder_that_does_not_know_the_words_searches_words_a
     assert search('cracked fruit')
     (line,) = sync(GERMAN, '--encoder', 'minilm-dot', '--rebuild')
     assert "encoder 'minilm-dot' does not know the words of the documents" in line
-    assert 'the collection is searched by words alone' in line
+    assert 'the collection is searched only by words' in line
 
 
 @pytest.mark.jvm

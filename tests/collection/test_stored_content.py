@@ -117,8 +117,8 @@ OF_ROWS = {
         'UPDATE passages SET end = 9999 WHERE docno = 1; '
         'UPDATE passages SET start = -1 WHERE docno = 2',
         [
-            "passage 0 of document 'b' lies outside of its text",
-            "passage 0 of document 'c' lies outside of its text",
+            "passage 0 of document 'b' is outside of its text",
+            "passage 0 of document 'c' is outside of its text",
         ],
     ),
     'a value that filters compare': (
@@ -142,7 +142,7 @@ OF_ROWS = {
     ),
     'a document that ends': (
         'UPDATE fields SET until = 9 WHERE docno = 0',
-        ['1 rows of the table fields end with a generation that is not there'],
+        ['1 rows of the table fields end with a generation that does not exist'],
     ),
     'a docid that is gone': (
         'DELETE FROM documents WHERE docno = 4',
@@ -185,11 +185,11 @@ OF_ROWS = {
     ),
     'dead rows to come': (
         'INSERT INTO dead_rows VALUES (2, 0, 9)',
-        ['1 rows of the table dead_rows begin with a generation that is not there'],
+        ['1 rows of the table dead_rows begin with a generation that does not exist'],
     ),
     'a shard to come': (
         "INSERT INTO shards VALUES (9, 'x', 1, 9, 4611686018427387904)",
-        ['1 rows of the table shards begin with a generation that is not there'],
+        ['1 rows of the table shards begin with a generation that does not exist'],
     ),
     'a staged document without its note': (
         "INSERT INTO texts VALUES (0, 3, 4611686018427387904, '', 'a dog')",
@@ -325,7 +325,7 @@ def test_code_in_a_file_of_sqlite_is_refused_when_it_is_opened(file, folder):
         ("UPDATE judgments SET grade = 'x'", "judgment 1 has the grade 'x'"),
         ('UPDATE judgments SET grade = 200', 'judgment 1: grade 200 was given for document'),
         ("UPDATE judgments SET docid = 'a b'", "judgment 1: docid 'a b' contains white space"),
-        ('DELETE FROM questions', 'judgment 1 is of a question that is not here'),
+        ('DELETE FROM questions', 'judgment 1 is of a question that does not exist'),
         ("INSERT INTO progress VALUES (1, '[')", 'row 1 of progress has other JSON in state'),
         ('DROP TABLE pools', "table 'pools' is missing"),
     ],

@@ -156,7 +156,7 @@ def test_a_collection_is_no_corpus_of_its_own(collection, capsys):
     for corpus in (folder, folder / 'generations'):
         for action in ('sync', 'add'):
             said = refused(capsys, action, '--corpus', corpus, '--index', folder)
-            assert 'or lies in it: give the folder of the documents' in said
+            assert 'or is inside it: give the folder of the documents' in said
     assert (len(collection), collection.generation.number) == (2, 1)
 
 

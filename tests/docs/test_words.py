@@ -71,6 +71,15 @@ PHRASES = (
     Phrase(r', say\b', '"for example", or "such as"'),
     Phrase(r'\bweights of terms\b', '"term weights"'),
     Phrase(r'\bwhole numbers?\b', '"integer"'),
+    Phrase(r'\bas (?:it|they) (?:is|are) now\b', '"the present …"'),
+    Phrase(r'\b(?:questions?|topics?) held out\b', '"held-out questions"'),
+    Phrase(
+        r'\bstands? (?:in|at|on|behind|beside|above|below|before|between|apart|together)\b',
+        '"is in …", "comes before …", "precedes"',
+    ),
+    Phrase(r'\blies? (?:in|outside|below)\b', '"is in …"'),
+    Phrase(r'\bby now\b', '"has since changed"'),
+    Phrase(r'\bsays? (?:little|nothing) of\b', '"says little about"'),
     Phrase(
         r'\bof (?:its|their|your|our|his|her) own\b',
         '"your own …", "a separate …", or leave it out',

@@ -76,7 +76,7 @@ def test_each_stage_has_a_row_and_the_total_is_the_last(timed, tmp_path, capsys)
     table = tmp_path / 'times.csv'
     assert timed('--warm-up', '1', '--queries', '2', '--csv', str(table)) == 0
     printed = capsys.readouterr().out
-    assert '2 queries after 1 that warm up, one at a time, 10 hits.' in printed
+    assert '2 queries after 1 to warm up, one at a time, 10 hits.' in printed
     assert 'On this machine: ' in printed
     rows = list(csv.DictReader(table.read_text(encoding='utf-8').splitlines()))
     assert [row['stage'].rpartition('/')[2] for row in rows] == ['tiny', 'epic@5', 'total']

@@ -244,7 +244,7 @@ def test_an_encoder_that_has_moved_is_the_one_that_the_index_names(setting, caps
     asked = ['--index', str(index), '--query', 'cat']
     assert command.run(main, asked) == 2
     message = capsys.readouterr().err
-    assert f'index {index} names an encoder that is not here: ' in message
+    assert f'index {index} names an unavailable encoder: ' in message
     assert message.endswith('(--encoder)\n')
     assert command.run(main, [*asked, '--encoder', str(moved)]) == 0
 

@@ -454,7 +454,9 @@ def test_a_filter_that_no_document_matches(client):
     asked = {'query': 'cat', 'filter': 'tags:nowhere'}
     answer = client.get('/v1/mine/search', params=asked).json()
     assert answer['candidates'] == []
-    assert answer['warnings'] == ["no document matches filter 'tags:nowhere': tags is x, y"]
+    assert answer['warnings'] == [
+        "no document matches filter 'tags:nowhere': 'tags' has the values x, y"
+    ]
 
 
 def test_what_is_told_of_fields(client):

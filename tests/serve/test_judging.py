@@ -291,7 +291,7 @@ def test_what_is_not_better_is_used_only_by_those_who_insist(client, folder):
     store.add_learning(replace(learning, number=2, report={**learning.report, **below}))
     refused = client.put('/v1/mine/learn', json={'in_use': True})
     assert refused.status_code == 409
-    assert 'is below the search as it is now, -0.050 nDCG@10' in refused.json()['error']
+    assert 'is below the present search, -0.050 nDCG@10' in refused.json()['error']
     assert client.get('/v1/mine/learn').json()['in_use'] is False
     insisted = client.put('/v1/mine/learn', json={'in_use': True, 'even_if_worse': True})
     assert insisted.json()['in_use'] is True

@@ -16,7 +16,7 @@ NOTHING = {
 NOW = 'interpolation repbert-demo+bm25 alpha=0.6 background'
 WINNER = 'rrf repbert-demo+bm25 k=60'
 SENTENCE = (
-    f"It helps: '{WINNER}', which learned nothing, is better than the search as it is now ({NOW})."
+    f"It helps: '{WINNER}', which learned nothing, is better than the present search ({NOW})."
 )
 REPORT = {
     'gain': 0.031,

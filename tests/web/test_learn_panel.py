@@ -120,7 +120,7 @@ def test_use_it_and_go_back(panel):
 
 
 def test_what_is_not_better_takes_a_second_press(opened, served_judging):
-    reason = 'what mine learned is below the search as it is now, -0.054 nDCG@10'
+    reason = 'what mine learned is below the present search, -0.054 nDCG@10'
     own = opened(address=served_judging)
     asked = []
 

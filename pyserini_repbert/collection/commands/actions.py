@@ -281,7 +281,7 @@ def _check_folders(options: argparse.Namespace) -> None:
     is_inside = Path(options.corpus).resolve().is_relative_to(Path(options.index).resolve())
     command.refuse(
         Path(options.corpus).exists() and is_inside,
-        f'--corpus {options.corpus} is the folder of --index, or lies in it: give the folder of '
+        f'--corpus {options.corpus} is the folder of --index, or is inside it: give the folder of '
         'the documents',
     )
     check_outside_indexes(options.index, '--index')

@@ -210,8 +210,8 @@ def _print_counts(index: str, store: JudgmentStore) -> None:
     n_chosen = sum(topic.qid in chosen_qids for topic in topics)
     if n_chosen:
         print(
-            f'  {n_chosen} of the questions were chosen: means over the others '
-            '(--only-random) are of all questions'
+            f'  {n_chosen} of the questions were chosen: for means over all questions, leave them '
+            'out (--only-random)'
         )
     for agreement in store.agreements():
         kappa = 'not defined' if agreement.kappa is None else f'{agreement.kappa:.3f}'

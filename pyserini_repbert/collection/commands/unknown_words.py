@@ -60,7 +60,7 @@ def say_unknown(
         from pyserini_repbert.collection.judging.own_settings import set_settings
 
         set_settings(Path(index), {'rankings': (_WORDS_ALONE,)}, is_by_sync=True)
-        consequence = f'the collection is searched by words alone, until {_go_back(index)}'
+        consequence = f'the collection is searched only by words, until {_go_back(index)}'
     print(f'{printable(str(unknown))}: {consequence}; {_advice(settings)}', file=sys.stderr)
 
 
@@ -94,7 +94,7 @@ def say_words_alone(index: str) -> None:
     for setting in own_settings(Path(index)):
         if (setting.name, setting.value) == ('rankings', _WORDS_ALONE) and setting.source == 'set':
             print(
-                f'{printable(index)} is still searched by words alone, until {_go_back(index)}',
+                f'{printable(index)} is still searched only by words, until {_go_back(index)}',
                 file=sys.stderr,
             )
 

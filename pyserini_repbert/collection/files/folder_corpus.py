@@ -11,7 +11,7 @@ from pyserini_repbert.collection.files.converting import CONVERTED, FileConverte
 from pyserini_repbert.collection.files.file_kinds import KINDS, ConvertedKind, FileKind, OwnKind
 from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.planned_files import Plan, PlannedFile
-from pyserini_repbert.collection.files.stated_dates import DATE, day_of_name
+from pyserini_repbert.collection.files.stated_dates import DATE, day_of_name, title_with_year
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_records import FileContent, FileRecord, look_at
 from pyserini_repbert.data.origins import name_in_corpus
@@ -95,15 +95,19 @@ class FolderCorpus(Corpus):
         """The documents of a file, each with the file's path in the corpus.
 
         The document of a whole file gets the day with which the file's name begins, unless it
-        already has a date.
+        already has a date. It gets the year of the path in its title, and so does each row of a
+        table.
         """
         path = name_in_corpus(self.name, file.path)
         day = day_of_name(file.path.name)
         for location, item in kind.documents(file):
             if isinstance(item, Document):
                 item = item.in_file(path)
-                if day and item.docid == file.docid and DATE not in item.fields:
+                is_whole = item.docid == file.docid
+                if day and is_whole and DATE not in item.fields:
                     item = replace(item, fields={**item.fields, DATE: day})
+                if is_whole or _is_within(item, file):
+                    item = replace(item, title=title_with_year(item.title, path))
             yield location, item
 
     def _read_files(self, read: _Read[_Item]) -> Iterator[tuple[str, _Item | BadPassage]]:
@@ -287,6 +291,11 @@ class FolderCorpus(Corpus):
         if failed != self._failed:
             self._failed = failed
             self.unread = UnreadFiles([*self._unread, *failed.values()])
+
+
+def _is_within(document: Document, file: FileToRead) -> bool:
+    """Whether a document is one of several of a file in a folder, such as a row of a table."""
+    return not file.is_alone and document.docid.startswith(f'{file.docid}#')
 
 
 def _unreadable(error: Exception) -> UnreadableFile:

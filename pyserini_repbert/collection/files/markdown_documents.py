@@ -68,7 +68,7 @@ def document_of_markdown(docid: str, text: str, name: str = '') -> Document:
     """The document of a Markdown file: what a person reads of it, and its headings.
 
     The header that may begin the file, YAML or TOML, becomes fields. Its `title`, as it is written,
-    is the document's title; without it, the first heading is, if no prose stands before it. A
+    is the document's title; without it, the first heading is, if there is no prose before it. A
     heading that is the title is left out of the text. A page without either is called `name`.
 
     Raises ValueError for a header that is not YAML or TOML, or has a list as title.

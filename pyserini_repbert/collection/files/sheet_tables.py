@@ -86,7 +86,8 @@ def page_of_sheets(sheets: Sequence[Sheet]) -> ReadPage:
     """Sheets as text, each with a heading and its rows."""
     page = ReadPage()
     for sheet in sheets:
-        page.add_heading(2, sheet.name, '', 1)
+        if sheet.name:
+            page.add_heading(2, sheet.name, '', 1)
         is_tight = False
         for row in sheet.rows:
             page.add_row(row.values, row.row, is_tight=is_tight)

@@ -1,15 +1,17 @@
-"""The day that a file states as its own: in its name, or in what PDF and Office store of it."""
+"""The day or year that a file states as its own: in its path, or in what PDF and Office store."""
 
 from __future__ import annotations
 
 import re
 import zipfile
 from datetime import date
+from pathlib import PurePosixPath
 from typing import IO
 
 # Of a document, as mail and the front matter of notes have it.
 DATE = 'date'
 _BEGINS_WITH_DAY = re.compile(r'(\d{4})-(\d{2})-(\d{2})(?!\d)')
+_YEAR = re.compile(r'(?<!\d)(?:19|20)\d\d(?!\d)')
 _OF_PDF = re.compile(r'(?:D:)?(\d{4})(\d{2})(\d{2})')
 _MODIFIED = re.compile(
     rb'<(?:\w{1,20}:)?modified\b[^>]{0,200}>\s{0,20}(\d{4})-(\d{2})-(\d{2})(T[\d:]{8})?'
@@ -25,6 +27,24 @@ _FIRST_YEAR = 1989
 def day_of_name(name: str) -> str:
     """The day with which the name of a file begins, as a diary's may; '' for none."""
     return _iso_day(_BEGINS_WITH_DAY.match(name))
+
+
+def title_with_year(title: str, path: str) -> str:
+    """A title with the year that the path of its file has, where the title lacks it.
+
+    `Minutes` of 'club/2025-11.md' is 'Minutes (2025-11)', and 'Boiler' of 'bills 2024/boiler.md' is
+    'Boiler (bills 2024)'. A document without a title is called by its file's name.
+    """
+    file = PurePosixPath(path.removesuffix('.gz'))
+    for part in (file.stem, *reversed(file.parts[:-1])):
+        years = _YEAR.findall(part)
+        if not years:
+            continue
+        title = title or file.stem
+        if all(year in title for year in years):
+            return title
+        return f'{title} ({part})'
+    return title
 
 
 def day_of_pdf(stated: str) -> str:

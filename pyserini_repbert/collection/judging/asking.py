@@ -33,7 +33,7 @@ from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Run
 from pyserini_repbert.trace import Notes
 
-# Figures of fewer questions say little of others.
+# Figures of fewer questions say little about others.
 FEW_QUESTIONS = 20
 DIGITS = 6
 _Number = Annotated[float, Field(allow_inf_nan=False)]

@@ -220,8 +220,7 @@ def _check_better(folder: Path, report: Mapping[str, Any]) -> None:
     """Raises NotBetterError for a learning that is not better than the search was then."""
     if 'winner' not in report:
         raise NotBetterError(
-            f'what {folder} learned was not compared with the search as it is now: let it learn '
-            'again',
+            f'what {folder} learned was not compared with the present search: let it learn again',
             parameters=('even_if_worse',),
         )
     if report.get('is_worth_using', report['is_convincing']):
@@ -231,7 +230,7 @@ def _check_better(folder: Path, report: Mapping[str, Any]) -> None:
         problem = 'below'
     gain = gain_text(report['gain'], report['low'], report['high'])
     raise NotBetterError(
-        f'what {folder} learned is {problem} the search as it is now, {gain}: judge more '
+        f'what {folder} learned is {problem} the present search, {gain}: judge more '
         'questions and let it learn again',
         parameters=('even_if_worse',),
     )

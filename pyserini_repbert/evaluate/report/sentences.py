@@ -45,8 +45,8 @@ def measure_meaning(named: NamedMeasure) -> str:
 def verdict(compared: RunComparison, confidence: float) -> list[str]:
     """How a run compares with a baseline in a measure.
 
-    Which of two means is higher says nothing of the systems where the difference may be chance, so
-    no run is called better by its mean.
+    If the difference may be chance, the higher mean says nothing about the systems. So no run is
+    called better by its mean.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ class FoldChoice(NamedTuple):
     Attributes
     ----------
     setting : the best on the fold's training topics
-    training, held_out : its means there, and over the topics held out
+    training, held_out : its means there, and over the held-out topics
     topics : the qids held out
     """
 

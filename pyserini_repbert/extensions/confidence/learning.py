@@ -119,7 +119,7 @@ class LearnedConfidence:
     questions : for the probability that a question is answered: each question unchanged, and with
         its answers removed
     counts_unjudged : whether unjudged hits counted as not relevant
-    elsewhere_auc : how often a question held out has a greater P(answered) than a question of
+    elsewhere_auc : how often a held-out question has a greater P(answered) than a question of
         another collection; None if none was asked
     """
 

@@ -76,7 +76,7 @@ class LogisticModel:
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid', defer_build=True))
 class HeldOutTest:
-    """Whether probabilities tell true from false ones on questions held out.
+    """Whether probabilities tell true from false ones on held-out questions.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class ConfidenceModel:
             if test.chance >= 1:
                 return f'too few judgments test {name}'
             return (
-                f'on questions held out, {name} has an AUC of {test.auc:.2f}, and chance alone '
+                f'on held-out questions, {name} has an AUC of {test.auc:.2f}, and chance alone '
                 f'reaches {test.chance:.2f} with so few judgments'
             )
         return None

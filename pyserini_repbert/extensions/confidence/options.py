@@ -36,8 +36,7 @@ class ConfidenceOfSearch(CommandPart):
             type=OutputFile,
             metavar='FILE.tsv',
             help='show how likely it is that the question is answered, and that each hit is '
-            'relevant; with --topics, write qid, docid, rank, P(relevant) and P(answered) to '
-            'FILE.tsv',
+            'relevant; with --topics, write qid, docid, rank and both probabilities to FILE.tsv',
         )
         add(
             '--min-confidence',

@@ -74,7 +74,7 @@ class AnswerFile:
     ----------
     path : of the file
 
-    Raises InputError for a folder, or a file in a folder that is not there.
+    Raises InputError for a folder, or a file in a folder that does not exist.
     """
 
     def __init__(self, path: Path) -> None:

@@ -122,7 +122,7 @@ class LanguageModel:
         return self._remembered.setdefault(digest, answer)
 
     def _missing(self, digest: str, question: str) -> LanguageModelError:
-        """The error about an answer that is not here, while none may be asked for."""
+        """The error about an answer that does not exist, while none may be asked for."""
         source = 'no file of answers was given, which'
         if self._file is not None:
             source = f'{self._file.path}'

@@ -48,7 +48,7 @@ def read_prompt(shipped: str, file: str | None, places: Sequence[str]) -> Prompt
     file : the user's file; None: the shipped one
     places : names that the prompt has to have between braces
 
-    Raises InputError for a file that is not there, is too large, is not UTF-8 or lacks a place.
+    Raises InputError for a file that does not exist, is too large, is not UTF-8 or lacks a place.
     """
     path = _SHIPPED / f'{shipped}.txt'
     if file is not None:

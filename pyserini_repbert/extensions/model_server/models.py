@@ -78,7 +78,7 @@ class TextEncoders:
         trace : its `advance` is called while the texts wait
         tokenizer : of token ids: the encoder whose tokenizer made them
 
-        Raises UnknownNameError for a model that is not here, InputError for texts that are empty or
+        Raises UnknownNameError for an unknown model, InputError for texts that are empty or
         too many, and for token ids that are not the encoder's.
         """
         index = _index_of(indexes, model)
@@ -206,7 +206,7 @@ def rerank_texts(
     limits : of the service
     trace : learns how far the reranking is
 
-    Raises UnknownNameError for a reranker that is not here, InputError above the limits.
+    Raises UnknownNameError for an unknown reranker, InputError above the limits.
     """
     check_query(query, limits)
     if not texts:

@@ -116,7 +116,7 @@ class NeighbourGraph:
         """The n nearest documents of each document, the nearest first, or fewer.
 
         Raises InputError for a graph with fewer than n, DamagedFileError for one that names a
-        document that is not there.
+        document that does not exist.
         """
         if n > self._record.neighbours:
             raise InputError(

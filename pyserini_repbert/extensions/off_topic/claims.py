@@ -56,7 +56,7 @@ class TopicCheck:
     def is_off_topic(self, query: str, ranking: Ranking | None, docids: Sequence[str]) -> bool:
         """Whether a question is not about the collection.
 
-        Never where a document has all of its words: a vector says little of a word or a name.
+        Never where a document has all of its words: a vector says little about a word or a name.
 
         Parameters
         ----------

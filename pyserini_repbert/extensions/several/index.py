@@ -30,7 +30,7 @@ class SeveralIndexes(Index):
     """Several collections, each searched by its own encoder, as one index.
 
     What single collections learned or were set to rerank with is not used; their k1 and b are. A
-    collection that is set, for example, to be searched by words alone has no other ranking here.
+    collection that is set, for example, to be searched only by words has no other ranking here.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ def _print_comparison(compared: TrialComparison) -> None:
     questions = command.count_text(compared.n_questions, 'judged question')
     print(f'{questions}, now -> tried:')
     print(f'  nDCG@10                   {_measure_text(compared.ndcg)}')
-    print(f'  of judged documents alone {_measure_text(compared.condensed)}')
+    print(f'  only judged documents     {_measure_text(compared.condensed)}')
     print(f'  best ten in common        {compared.in_common:.0%}')
     milliseconds = 1000 * compared.seconds_now
     tried = 1000 * compared.seconds_trial

@@ -94,7 +94,7 @@ def use_trial(collection: Collection) -> GenerationManifest:
     """Search with the tried settings, from one new generation on; `go_back` returns.
 
     Only documents that are new since the trial are encoded. Returns the new generation. Raises
-    InputError without a trial, MismatchError if its encoder is another one by now.
+    InputError without a trial, MismatchError if its encoder has changed.
     """
     return _switch(collection, Side.TRIAL)
 

@@ -92,7 +92,7 @@ def _print_change(change: GenerationChange, n_questions: int) -> None:
     questions = command.count_text(n_questions, 'judged question')
     print(f'{questions}, since generation {change.since}:')
     print(f'  nDCG@10                   {_difference_text(change.ndcg)}')
-    print(f'  of judged documents alone {_difference_text(change.condensed)}')
+    print(f'  only judged documents     {_difference_text(change.condensed)}')
     for question in change.questions[:_MOST_QUESTIONS]:
         _print_question(question)
     left_out = len(change.questions) - _MOST_QUESTIONS
@@ -109,11 +109,11 @@ def _print_question(question: MovedQuestion) -> None:
     before = question.before
     after = question.after
     figures = (
-        f'nDCG@10 {before.ndcg:.3f} -> {after.ndcg:.3f}, judged alone {before.condensed:.3f} -> '
+        f'nDCG@10 {before.ndcg:.3f} -> {after.ndcg:.3f}, only judged {before.condensed:.3f} -> '
         f'{after.condensed:.3f}'
     )
     if before.answered is not None and after.answered is not None:
-        figures += f', P(answered) {before.answered:.2f} -> {after.answered:.2f}'
+        figures += f', answered with probability {before.answered:.2f} -> {after.answered:.2f}'
     print('  ' + printable(f'? {after.question}'))
     print(f'      {figures}')
     for docid in question.left:
@@ -203,8 +203,8 @@ def _print_history(measured: Sequence[MeasuredGeneration]) -> None:
                 '' if change is None else str(change.n_fallen),
             ]
         )
-    header = ['generation', 'asked', 'questions', 'nDCG@10', 'judged alone', 'judged hits']
-    print(markdown([*header, 'P(answered)', 'fell'], rows))
+    header = ['generation', 'asked', 'questions', 'nDCG@10', 'only judged', 'judged hits']
+    print(markdown([*header, 'answered', 'fell'], rows))
     values = [generation.ndcg.mean for generation in measured]
     print(f'nDCG@10 {min(values):.3f} to {max(values):.3f}: {_curve(values)}')
 
@@ -221,7 +221,11 @@ def _print_unanswered(generation: MeasuredGeneration) -> None:
             'out'
         )
     for question in unanswered[:_MOST_QUESTIONS]:
-        sure = '' if question.answered is None else f' (P(answered) {question.answered:.2f})'
+        sure = (
+            ''
+            if question.answered is None
+            else f' (answered with probability {question.answered:.2f})'
+        )
         print('  ' + printable(f'? {question.question}{sure}'))
     left_out = len(unanswered) - _MOST_QUESTIONS
     if left_out > 0:

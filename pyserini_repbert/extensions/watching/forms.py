@@ -20,8 +20,10 @@ class QuestionFigures(TypedDict):
     """How well a question was answered."""
 
     ndcg: Annotated[float, Field(description='nDCG@10; unjudged documents are not relevant')]
-    condensed: Annotated[float, Field(description='nDCG@10 of the judged documents alone')]
-    answered: Annotated[float | None, Field(description='P(answered); null if unknown')]
+    condensed: Annotated[float, Field(description='nDCG@10 of only the judged documents')]
+    answered: Annotated[
+        float | None, Field(description='probability of being answered; null if unknown')
+    ]
 
 
 class MovedQuestionResponse(TypedDict):
@@ -44,7 +46,7 @@ class ChangeResponse(TypedDict):
     since: Annotated[int, Field(description='number of the previous generation')]
     ndcg: Annotated[MeanResponse, Field(description='difference in nDCG@10')]
     condensed: Annotated[
-        MeanResponse, Field(description='difference in nDCG@10 of the judged documents alone')
+        MeanResponse, Field(description='difference in nDCG@10 of only the judged documents')
     ]
     questions: Annotated[
         list[MovedQuestionResponse],
@@ -56,7 +58,9 @@ class UnansweredQuestion(TypedDict):
     """A question without a relevant document among the best ten."""
 
     question: Annotated[str, Field(description='the question')]
-    answered: Annotated[float | None, Field(description='P(answered); null if unknown')]
+    answered: Annotated[
+        float | None, Field(description='probability of being answered; null if unknown')
+    ]
 
 
 class GenerationFigures(TypedDict):
@@ -73,13 +77,15 @@ class GenerationFigures(TypedDict):
     ]
     judged_share: Annotated[float, Field(description='of the documents among the best ten')]
     ndcg: Annotated[MeanResponse, Field(description='nDCG@10; unjudged are not relevant')]
-    condensed: Annotated[MeanResponse, Field(description='nDCG@10 of the judged documents alone')]
-    answered: Annotated[float | None, Field(description='mean P(answered); null if unknown')]
+    condensed: Annotated[MeanResponse, Field(description='nDCG@10 of only the judged documents')]
+    answered: Annotated[
+        float | None, Field(description='mean probability of being answered; null if unknown')
+    ]
     unanswered: Annotated[
         list[UnansweredQuestion],
         Field(
-            description='questions without a relevant document among the best ten, the greatest '
-            'P(answered) first'
+            description='questions without a relevant document among the best ten, the '
+            'probably answered ones first'
         ),
     ]
     change: Annotated[

@@ -110,7 +110,7 @@ def folder_of(name: str | Path) -> Path:
     """The folder that a name means: its own, or in the Hugging Face hub's cache for a repository,
     'ORG/NAME'.
 
-    Raises UnknownNameError for a repository that is not there.
+    Raises UnknownNameError for a repository that does not exist.
     """
     if Path(name).exists() or not _REPOSITORY.fullmatch(str(name)):
         return Path(name)

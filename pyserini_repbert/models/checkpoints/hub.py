@@ -140,7 +140,7 @@ def _snapshot(entry: catalog.Entry) -> Path:
             raise limit from error
         reason = 'downloads are off' if offline else _reason(error)
         raise MissingResourceError(
-            f"'{entry.name}' ({source['size']}) is not here and could not be fetched from "
+            f"'{entry.name}' ({source['size']}) is missing, and could not be fetched from "
             f'{_HUB}/{repository} '
             f'({reason}): fetch its files and give their folder instead of the name'
         ) from error

@@ -48,7 +48,7 @@ class TensorBundle:
         self.prefix = prefix
         path = prefix.with_name(f'{prefix.name}.index')
         if not path.is_file():
-            raise InputError(f'{prefix} is not a TensorFlow checkpoint: {path.name} is not there')
+            raise InputError(f'{prefix} is not a TensorFlow checkpoint: {path.name} is missing')
         self._entries: dict[str, _Entry] = {}
         try:
             records = dict(_table(path.read_bytes()))

@@ -44,7 +44,7 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> tuple[CedrSet
     Returns the model's settings, and the names of the weights that the file lacks, since they were
     not trained.
 
-    The authors save only what was trained. Missing weights of BERT come from `base`, missing
+    The authors save only the trained weights. Missing weights of BERT come from `base`, missing
     kernels of KNRM from their initial values; any other difference from the model that the file's
     names and shapes imply is an error.
 

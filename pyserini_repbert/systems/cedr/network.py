@@ -27,7 +27,7 @@ class CedrRanker(nn.Module, ABC):
     Subclasses turn evidence into features, and features into a score; this class owns the body.
     """
 
-    needs_similarity = True  # whether features are made of similarities
+    needs_similarity = True  # whether features are made from similarities
 
     def __init__(self, config: BertConfig, settings: CedrSettings) -> None:
         super().__init__()

@@ -32,7 +32,7 @@ class CedrSettings:
 
     Raises InputError for an unknown architecture, or values that do not go together. With
     `pad_query`, a document begins at the same position after any query, as in the released code;
-    without it, positions count on after the query, and DRMM sums over its tokens only.
+    without it, positions continue after the query, and DRMM sums only over its tokens.
     """
 
     architecture: Architecture = Architecture.VANILLA

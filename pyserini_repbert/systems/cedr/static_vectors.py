@@ -1,7 +1,7 @@
 """Word vectors instead of a BERT: the rows "GloVe" of CEDR's Table 1.
 
-A vector belongs to a word, whatever stands around it, so there is one similarity matrix and no
-[CLS]. The folder of the vectors is a base for `train`: its vocabulary has whole words, so that the
+A vector belongs to a word, whatever its context, so there is one similarity matrix and no [CLS].
+The folder of the vectors is a base for `train`: its vocabulary has whole words, so that the
 tokenizer looks words up instead of cutting them. A word without a vector has similarity 0 to all.
 """
 
@@ -110,7 +110,7 @@ def convert_vectors(source: Path, target: Path, most_words: int | None = None) -
 
 
 def read_vectors(path: Path, most_words: int | None = None) -> WordVectors:
-    """The vectors of a text file; of words that occur twice, the first counts."""
+    """The vectors of a text file. If a word occurs twice, the first one counts."""
     words: dict[str, None] = {}
     values = array('f')
     n_values = 0

@@ -83,8 +83,8 @@ class CedrTask(GroupTask):
     def inputs_of(
         self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]
     ) -> Batch:
-        """Pairs of query and document, sorted by length, in batches of `GROUP`; in one batch where
-        there is a GPU.
+        """Pairs of query and document, sorted by length, in batches of `GROUP`; in a single batch
+        on a GPU.
 
         `groups` are these batches as dictionaries, `ranks` int64 (pairs,) the ranks of the pairs in
         the sorted order.

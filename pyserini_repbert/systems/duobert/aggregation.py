@@ -29,7 +29,8 @@ class Aggregation(Choice, what='aggregation'):
 def checked_method(method: str, samples: int | None) -> Aggregation:
     """The method.
 
-    Raises InputError for an unknown one, or `samples` missing, below 1, or given with another.
+    Raises InputError for an unknown method, and for `samples` that is missing, below 1, or given
+    with another method.
     """
     chosen = Aggregation(method)
     if (chosen is Aggregation.SAMPLE) != (samples is not None):

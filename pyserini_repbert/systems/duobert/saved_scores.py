@@ -165,7 +165,8 @@ def read_saved_scores(path: StrPath) -> tuple[list[SavedScores], dict[str, Any]]
         with warnings.catch_warnings(action='ignore'), np.load(file, allow_pickle=False) as arrays:
             content = parse_json(arrays['names'].tobytes())
             scores, differences = (np.asarray(arrays[name]) for name in ('scores', 'differences'))
-    except Exception as error:  # numpy and zipfile raise nearly anything for a file that is no .npz
+    # numpy and zipfile raise nearly anything for a file that is not an .npz
+    except Exception as error:
         message = f'{file} holds no saved scores: the rerank command writes them'
         raise InputError(message, parameters=('pairs',)) from error
     try:
@@ -209,7 +210,7 @@ def _queries(
 
 
 def _check_depth_independence(stage: Reranker) -> None:
-    """Raise InputError for a stage whose scores are of one depth alone."""
+    """Raise InputError for a stage whose scores are valid only for one depth."""
     why = ''
     if stage.score_share is not None:
         why = 'mixes its score with the score of the stage before'

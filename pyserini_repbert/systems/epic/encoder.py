@@ -1,7 +1,7 @@
 """EPIC's encoder: queries and passages to vectors over the vocabulary (EPIC section 3).
 
-A query's vector has its own terms alone; a passage's has all terms of the vocabulary, and is pruned
-to the largest weights for an index. https://arxiv.org/abs/2004.14245
+A query's vector has only the query's terms. A passage's vector has all terms of the vocabulary, and
+is pruned to the largest weights for an index. https://arxiv.org/abs/2004.14245
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from pyserini_repbert.systems.epic import network as epic
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TokenWeights:
-    """What EPIC says of each wordpiece of a text.
+    """EPIC's values for each wordpiece of a text.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ from pyserini_repbert.models.linear import linear
 from pyserini_repbert.models.pretraining import MaskedLmPredictions
 
 NAME = 'epic'
-# Wordpieces kept of a query: the authors' code uses this, whatever is configured.
+# Wordpieces kept of a query: the authors' code always uses this, regardless of its configuration.
 MAX_QUERY_TOKENS = 500
 # Wordpieces kept of a passage: the authors' setting. It is beyond BERT's positions, so long
 # passages are read in chunks.

@@ -1,7 +1,7 @@
 """RepBERT's query and document encoders, under Pyserini's contract.
 
-Their first parameters are the same as in Pyserini's encoders, in the same order. `query_encoder`
-and `document_encoder` of `systems.encoders` open the encoders of any checkpoint.
+Their first parameters, and the order of these, are the same as in Pyserini's encoders.
+`query_encoder` and `document_encoder` of `systems.encoders` open the encoders of any checkpoint.
 """
 
 from __future__ import annotations

@@ -123,7 +123,8 @@ def _make_tokenizer(vocabulary: PackedVocabulary, source: Path) -> Tokenizer:
 
 
 def _make_normalizer(vocabulary: PackedVocabulary, source: Path) -> Normalizer:
-    """What becomes of characters before a text is cut: NFKC, except for those that it would keep.
+    """The replacements of characters before a text is cut: NFKC, except for those that it would
+    keep.
 
     SentencePiece's table for XLM-R is NFKC, without control characters, and with spaces for what
     separates words. The packed file has it for single characters; NFKC also joins letters and

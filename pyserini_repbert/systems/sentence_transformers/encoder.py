@@ -156,7 +156,7 @@ class _SentenceEncoder(TextEncoder):
         self.normalised = other.normalised
         self.unit_length = other.unit_length
         self.prompts = other.prompts
-        # What is in memory makes the vectors, whatever the folder holds by now.
+        # The model in memory makes the vectors, even if the folder has since changed.
         self.weights_sha256 = other.weights_sha256
         self._engine = other._engine.with_prompt(self.prompts.get(self.prompt_name, ''))
         return True

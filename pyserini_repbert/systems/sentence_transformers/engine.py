@@ -39,7 +39,7 @@ Opened = TypeVar('Opened')
 
 # Inputs between two calls of a progress callback.
 CHUNK = 1024
-# Stands for the tokens of an input where the model sets no limit.
+# The most tokens of an input if the model sets no limit.
 NO_LIMIT = 10**6
 # [CLS] and [SEP]
 _SPECIALS = 2
@@ -263,7 +263,8 @@ class TheirEngine(Engine):
 def open_either(
     name: str, own: Callable[[], Opened], theirs: Callable[[Unsupported], Opened]
 ) -> Opened:
-    """What `own` opens in this package's engine; where it cannot, what `theirs` opens.
+    """The model that `own` opens in this package's engine; if it cannot, the one that `theirs`
+    opens.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """What a folder of sentence-transformers says, as far as this package's engine can run it.
 
-`Unsupported` says why it cannot: sentence-transformers then runs the model. Whatever is not known
-to give the same vectors is unsupported.
+`Unsupported` says why it cannot: sentence-transformers then runs the model. Anything that is not
+known to give the same vectors is unsupported.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def _read_activation(body: Body, settings: Mapping[str, Any]) -> str | None:
         named = of_config['activation_fn']
     elif named is None:
         named = config.get('sbert_ce_default_activation_function')
-    # What is not of PyTorch is not trusted, and ignored.
+    # Activations from outside PyTorch are not trusted, and ignored.
     if named is None or not str(named).startswith('torch.'):
         return None
     if named not in SCORE_ACTIVATIONS:
@@ -218,7 +218,7 @@ def read_modules(folder: Path) -> Sequence[Module]:
         if not kind.startswith(_PACKAGE):
             raise Unsupported(f'it has a module {kind}')
         if Path(path).is_absolute() or '..' in Path(path).parts:
-            raise Unsupported(f'a module lies outside of it: {path}')
+            raise Unsupported(f'a module is outside of it: {path}')
         modules.append(Module(kind.rpartition('.')[2], folder / path))
     return modules
 
@@ -282,7 +282,7 @@ def read_prompts(settings: Mapping[str, Any], model_type: str) -> Mapping[str, s
     settings : of the model
     model_type : what it has to be, if its settings name a type
 
-    Raises Unsupported for another type, and for what are not prompts.
+    Raises Unsupported for another type, and for invalid prompts.
     """
     if settings.get('model_type', model_type) != model_type:
         raise Unsupported(f'it is a {settings["model_type"]}')
@@ -318,7 +318,8 @@ def read_truncation(settings: Mapping[str, Any], name: str) -> int | None:
 
 
 def read_body_settings(folder: Path) -> Mapping[str, Any]:
-    """What sentence-transformers would read of a body; empty if there is no such file."""
+    """The settings that sentence-transformers would read from a body; empty if there is no such
+    file."""
     for file in _BODY_SETTINGS:
         if (folder / file).is_file():
             settings = _read_values(folder / file)
@@ -343,7 +344,7 @@ def read_values_if_there(path: Path) -> Mapping[str, Any]:
 
 
 def _read_values(path: Path) -> Mapping[str, Any]:
-    """A JSON object; what is none is for sentence-transformers to refuse."""
+    """A JSON object; sentence-transformers refuses anything else."""
     try:
         return read_object(path)
     except DamagedFileError as error:
@@ -369,7 +370,7 @@ SENTENCE_VECTOR: Mapping[str, tuple[Any, ...]] = {
 
 
 def check_values(path: Path, expected: Mapping[str, tuple[Any, ...]]) -> None:
-    """Raises Unsupported for a file with other values; one that is not there has none."""
+    """Raises Unsupported for a file with other values; one that does not exist has none."""
     if not path.is_file():
         return
     values = _read_values(path)

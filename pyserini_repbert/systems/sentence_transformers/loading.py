@@ -18,7 +18,7 @@ from pyserini_repbert.systems.sentence_transformers.sizes import check_sizes
 ENGINE = 'sentence-transformers'
 # Texts in a batch: sentence-transformers' own default.
 BATCH = 32
-# Earlier releases run the code that lies in a local folder.
+# Earlier releases run the code in a local folder.
 SAFE_RELEASE = 6
 _PURPOSE = 'a model of sentence-transformers'
 _NO_PART = ('README.md', 'sha256sums')

@@ -2,8 +2,8 @@
 
 transformers reads only the vocabulary of a tokenizer.json for BERT, RoBERTa and XLM-R. It makes
 everything else again, from tokenizer_config.json and the defaults of the class. Where both say the
-same, every release of transformers gives the same tokens, and this package's engine reads the
-file. Where they differ, `Unsupported` says in what.
+same, every release of transformers gives the same tokens, and this package's engine reads the file.
+If they differ, `Unsupported` says how.
 
 The parts of each class: `models/{bert,roberta,xlm_roberta}/tokenization_*.py` of transformers 5.
 """
@@ -95,7 +95,7 @@ class TokenizerClass:
         tokenizer_config.json
     specials : its default special tokens, by their keys in tokenizer_config.json
     first, last : the keys of the tokens around a text; None: as in tokenizer.json
-    separators : how many of the last stand between the texts of a pair
+    separators : how many of the last token are between the texts of a pair
     second_type : the token type of a pair's second text
     """
 
@@ -122,9 +122,9 @@ def check_as_rebuilt(
 
     Parameters
     ----------
-    backend : the tokenizer of tokenizer.json, or of vocab.txt where there is none
+    backend : the tokenizer from tokenizer.json, or from vocab.txt if there is none
     folder : with the files of the tokenizer
-    file : what tokenizer.json says beside its model; empty if there is none
+    file : the content of tokenizer.json without its model; empty if there is none
     name : of the tokenizer's class
     settings : what tokenizer_config.json says
 
@@ -250,7 +250,8 @@ def _check_unknown(backend: Tokenizer) -> None:
 
 
 def _check_xlm_normalizer(backend: Tokenizer) -> None:
-    """SentencePiece's table of characters alone; spaces in a row may be joined after it.
+    """Only SentencePiece's table of characters; it may be followed by the joining of adjacent
+    spaces.
 
     White space separates words afterwards, so that joining spaces changes nothing.
     """
@@ -272,7 +273,10 @@ def _steps(normalizer: Settings | None) -> list[Settings]:
 
 
 def _check_plain(backend: Tokenizer, file: Settings, settings: Settings) -> None:
-    """Classes that read tokenizer.json as it is; releases differ in what they do with a prefix."""
+    """Classes that read tokenizer.json unchanged.
+
+    Releases differ in their treatment of a prefix.
+    """
     if 'add_prefix_space' in settings:
         raise Unsupported('its tokenizer_config.json has add_prefix_space')
     if not file:
@@ -356,7 +360,7 @@ def _flag(settings: Settings, key: str, default: bool) -> bool:
 
 
 def _content(token: Any) -> str:
-    """The text of a token: a text, or an object with it."""
+    """The text of a token: a string, or an object that has it."""
     if isinstance(token, dict):
         token = token.get('content')
     if not isinstance(token, str):

@@ -28,8 +28,8 @@ def module_types(folder: Path) -> list[str]:
 def is_sentence_folder(name: AnyCheckpoint) -> bool:
     """Whether a name means a folder of a bi-encoder of sentence-transformers.
 
-    A folder of one of this package's systems is none, nor is a catalog name: the catalog has its
-    system.
+    A folder of one of this package's systems is not one, nor is a catalog name, because the catalog
+    has its system.
     """
     if isinstance(name, Checkpoint):
         return (name.folder / MODULES).is_file() and 'ranking' not in name.config

@@ -85,7 +85,7 @@ class SentenceCrossEncoderReranker(Reranker, recorded_as='SentenceCrossEncoderRe
     precision : 'float32', 'bfloat16', 'float16', or 'auto'
     max_length : tokens of the longest input, special tokens included; default: as the folder says
     label : the name or the number of the label that counts, of several
-    backend : 'torch', 'onnx', 'onnx-int8', as of monoBERT; 'torch' alone where
+    backend : 'torch', 'onnx', 'onnx-int8', as for monoBERT; 'torch' alone where
         sentence-transformers runs the model
     token_budget : padded tokens in a batch; default: by device
 
@@ -129,7 +129,7 @@ class SentenceCrossEncoderReranker(Reranker, recorded_as='SentenceCrossEncoderRe
         if max_length is None:
             max_length = most
         self.max_tokens = checked_length(self.name, max_length, most)
-        # Copies of this reranker share what was prepared.
+        # Copies of this reranker share the prepared inputs.
         self._prepared: dict[Hashable, Any] = {}
 
     def _open_own(self, device: torch.device, precision: Precision) -> _OpenedModel:
@@ -177,7 +177,7 @@ class SentenceCrossEncoderReranker(Reranker, recorded_as='SentenceCrossEncoderRe
         model = open_model('CrossEncoder', self.checkpoint.folder, device, precision)
         activation = type(model.activation_fn)
         named = f'{activation.__module__}.{activation.__qualname__}'
-        # What is not known here is applied there.
+        # Activations unknown here are applied there.
         is_applied_there = model.num_labels == 1 and named not in SCORE_ACTIVATIONS
         activation_fn = None if is_applied_there else Identity()
         run = partial(model.predict, activation_fn=activation_fn)

@@ -24,7 +24,7 @@ _WIDTHS = re.compile(
 )
 # Some weights are packed, or parts of them are joined: a dimension may be so many times as long.
 _FACTOR = 16
-# Less is no burden, whatever the weights are.
+# Smaller sizes are no burden, whatever the weights are.
 _SMALL_WIDTH = 1024
 _SMALL_COUNT = 100
 
@@ -90,5 +90,5 @@ def _whole_numbers(values: Any, key: str = '') -> Iterator[tuple[str, int]]:
         for value in values:
             yield from _whole_numbers(value, key)
     elif isinstance(values, (int, float)) and not isinstance(values, bool) and values > 0:
-        # JSON has no whole numbers of its own: 1e8 is one, too.
+        # JSON does not tell integers from other numbers: 1e8 is also one.
         yield key, min(2**63, int(min(values, 2.0**63)))

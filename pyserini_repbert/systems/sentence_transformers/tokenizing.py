@@ -30,10 +30,10 @@ from pyserini_repbert.systems.sentence_transformers.rebuilt import check_as_rebu
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-# The key of the model in a tokenizer.json, and keys that stand before it.
+# The key of the model in a tokenizer.json, and the keys before it.
 _MODEL = b'"model"'
 _BEFORE_MODEL = frozenset({'truncation', 'padding', 'added_tokens'})
-# A text of some tokens in any vocabulary.
+# Text of a few tokens in any vocabulary.
 _PROBE = 'a 1 .'
 _BERT_CLASS = 'BertTokenizer'
 # The class of each body's tokenizer, where the folder names none.
@@ -48,7 +48,7 @@ class FolderTokenizer:
     ----------
     tokenizer : of the body
     max_length : tokens of the longest input, special tokens included; at most what the body reads
-    separators : how many stand between the two texts of a pair
+    separators : how many are between the two texts of a pair
     second_type : the token type of a pair's second text and its separator; None: it depends on the
         release of transformers
     """
@@ -109,7 +109,7 @@ class _Form:
 
 
 def _read_beside_model(path: Path) -> Mapping[str, Any]:
-    """What a tokenizer.json says beside its model; empty if there is no such file.
+    """The content of a tokenizer.json without its model; empty if there is no such file.
 
     The vocabulary of a model takes longer to read than anything else, and the tokenizer has it. The
     package tokenizers writes the model last. A file in another order is read whole. Raises

@@ -1,8 +1,8 @@
 """The encoder of a `SparseEncoder` folder, run by sentence-transformers.
 
-A text becomes term weights, as from `encode_query` and `encode_document`. SPLADE: Formal,
-Piwowarski and Clinchant, https://arxiv.org/abs/2107.05720. Inference-free models look the weights
-of a query's terms up: Geng et al., https://arxiv.org/abs/2411.04403
+Text becomes term weights, as from `encode_query` and `encode_document`. SPLADE: Formal, Piwowarski
+and Clinchant, https://arxiv.org/abs/2107.05720. Inference-free models look the weights of a query's
+terms up: Geng et al., https://arxiv.org/abs/2411.04403
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pyserini_repbert.systems.sparse_encoder.folder import sparse_folder
 
 # Passages sorted by length and encoded together.
 _WINDOW = 1024
-# Stands for the tokens of a text where the model sets no limit.
+# The most tokens of a text if the model sets no limit.
 NO_LIMIT = 10**6
 _SIMILARITIES = (None, 'dot', 'cosine')
 # Modules whose dimensions are the tokens of a tokenizer.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyserini_repbert.collection.files.sheet_tables import read_workbook
+from pyserini_repbert.collection.files.sheet_tables import page_of_sheets, read_workbook
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.data.file_selection import FileSelection
@@ -103,6 +103,13 @@ def test_which_sheets_are_tables(rows, is_table):
     workbook = read_workbook('\n'.join(lines), ())
     assert bool(workbook.tables) == is_table
     assert bool(workbook.others) != is_table
+
+
+def test_a_sheet_without_a_name_has_no_heading():
+    """No program writes one, but a damaged file may have it."""
+    workbook = read_workbook('\n1\tcat\n2\tdog', ())
+    page = page_of_sheets(workbook.others)
+    assert (page.lines, page.headings) == (['cat', 'dog'], [])
 
 
 def test_columns_that_are_asked_for(tmp_path):

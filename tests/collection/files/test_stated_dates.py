@@ -6,7 +6,12 @@ import zipfile
 import pytest
 from folders import write_files
 
-from pyserini_repbert.collection.files.stated_dates import day_of_name, day_of_office, day_of_pdf
+from pyserini_repbert.collection.files.stated_dates import (
+    day_of_name,
+    day_of_office,
+    day_of_pdf,
+    title_with_year,
+)
 from pyserini_repbert.names.corpora import open_corpus
 
 
@@ -89,3 +94,45 @@ def test_a_date_of_its_own_comes_before_that_of_a_name(tmp_path):
         '2024-05-05.csv#2': None,
         '2024-05-06.txt': '2024-05-06',
     }
+
+
+@pytest.mark.parametrize(
+    ('title', 'path', 'with_year'),
+    [
+        ('Minutes', 'club/2025-11.md', 'Minutes (2025-11)'),
+        ('Minutes of 2025', 'club/2025-11.md', 'Minutes of 2025'),
+        ('', 'tax return 2023.txt', 'tax return 2023'),
+        ('', 'tax 2023/gifts.txt', 'gifts (tax 2023)'),
+        ('hoe', 'old/prices_2026.csv.gz', 'hoe (prices_2026)'),
+        ('Boiler', '2023/bills 2024/boiler.md', 'Boiler (bills 2024)'),
+        ('Photo', 'IMG_20240503.md', 'Photo'),
+        ('Plan', 'room 1750.md', 'Plan'),
+        ('', 'plan.txt', ''),
+    ],
+)
+def test_a_title_has_the_year_of_the_path(title, path, with_year):
+    assert title_with_year(title, path) == with_year
+
+
+def test_files_and_rows_of_tables_have_the_year_in_their_title(tmp_path):
+    """'price list 2026' found that of 2023: nothing that was searched had the year."""
+    files = {
+        'prices-2023.csv': 'name,price\nbasil,1.80\n',
+        'prices-2026.csv': 'name,price\nbasil,2.30\n',
+        'minutes/2025-11.md': '# Minutes\n\nThe hedge was cut.',
+        'records-2024.jsonl': '{"id": "r1", "title": "Slugs", "text": "They hide."}\n',
+    }
+    write_files(tmp_path, files)
+    titles = {item.docid: item.title for item in open_corpus(tmp_path).documents()}
+    assert titles == {
+        'prices-2023.csv#1': 'basil (prices-2023)',
+        'prices-2026.csv#1': 'basil (prices-2026)',
+        'minutes/2025-11.md': 'Minutes (2025-11)',
+        'r1': 'Slugs',
+    }
+
+
+def test_rows_of_a_table_alone_have_the_titles_of_the_table(tmp_path):
+    write_files(tmp_path, {'prices-2026.csv': 'name,price\nbasil,2.30\n'})
+    (row,) = open_corpus(tmp_path / 'prices-2026.csv').documents()
+    assert row.title == 'basil'

@@ -176,7 +176,7 @@ def test_one_program_learns_at_a_time(folder):
 
 
 def adaptation(learned):
-    """Of four texts; the search as it is now has 0.1, 0.2, 0.3 and 0.4."""
+    """Of four texts; the present search has 0.1, 0.2, 0.3 and 0.4."""
     return Adaptation(
         query_map=np.eye(2, dtype=np.float32),
         weights=(1.0,),
@@ -201,16 +201,16 @@ def adaptation(learned):
     [
         (
             [0.3, 0.4, 0.5, 0.61],
-            'It helps: what was learned is better than the search as it is now. nDCG@10 of '
-            'questions held out is 0.45',
+            'It helps: what was learned is better than the present search. nDCG@10 on '
+            'held-out questions is 0.45',
         ),
         (
             [0.2, 0.2, 0.4, 0.39],
-            'It probably helps: what was learned is better than the search as it is now with a '
+            'It probably helps: what was learned is better than the present search with a '
             'probability of 0.9',
         ),
-        ([0.4, 0.1, 0.1, 0.5], 'No gain can be told from noise. With what was learned, nDCG@10'),
-        ([0.0, 0.1, 0.3, 0.4], 'The search as it is now is the best. With what was learned'),
+        ([0.4, 0.1, 0.1, 0.5], 'No gain is more than noise. With what was learned, nDCG@10'),
+        ([0.0, 0.1, 0.3, 0.4], 'The present search is the best. With what was learned'),
     ],
 )
 def test_the_sentence_tells_a_gain_from_noise_and_from_a_loss(learned, sentence):
@@ -240,7 +240,7 @@ def test_what_is_below_the_search_as_it_is_now_is_refused(folder, learned, capsy
         'is_worth_using': False,
     }
     store = with_report(folder, **below)
-    with pytest.raises(NotBetterError, match='is below the search as it is now, -0.054 nDCG@10'):
+    with pytest.raises(NotBetterError, match='is below the present search, -0.054 nDCG@10'):
         use_learning(folder, True)
     assert store.in_use() is None
     use = ['adapt', '--index', str(folder), '--use']
@@ -257,7 +257,9 @@ def test_what_is_below_the_search_as_it_is_now_is_refused(folder, learned, capsy
 
 def test_a_gain_that_may_be_noise_is_refused(folder, learned):
     with_report(folder, gain=0.01, low=-0.02, high=0.04, is_convincing=False, is_worth_using=False)
-    with pytest.raises(NotBetterError, match=r'is not better than .* now, \+0.010 nDCG@10'):
+    with pytest.raises(
+        NotBetterError, match=r'is not better than the present search, \+0.010 nDCG@10'
+    ):
         use_learning(folder, True)
 
 
@@ -277,7 +279,7 @@ def test_learning_again_is_compared_with_what_is_used(folder, learned):
     assert again.report['baseline'] == again.report['winner'] == LEARNED_BEFORE
     assert again.report['means'][LEARNED_BEFORE] > again.report['means']['tiny']
     assert not again.report['is_convincing']
-    with pytest.raises(NotBetterError, match='the search as it is now'):
+    with pytest.raises(NotBetterError, match='the present search'):
         use_learning(folder, True)
     assert judgments_of(folder).in_use().number == learned.number
 

@@ -6,6 +6,7 @@ import sqlite3
 
 import pytest
 from chat_server import chat_server
+from folders import question_documents
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
@@ -123,7 +124,7 @@ def test_no_person_is_named_as_a_model_and_grades_follow_documents(store):
         ("grade = 'x'", "is 'x', expected 0 to 3"),
         ('grade = 4', 'is 4, expected 0 to 3'),
         ("judge = 'ann'", 'which is not a language model'),
-        ("question = 'none'", 'of a question that is not here'),
+        ("question = 'none'", 'of a question that does not exist'),
     ],
 )
 def test_a_damaged_grade_is_said(store, change, problem):
@@ -142,10 +143,12 @@ def by_word(prompt):
 
 
 @pytest.fixture
-def folder(mine, monkeypatch):
-    """A collection without Lucene, of two documents a question."""
-    monkeypatch.chdir(mine.parent)
-    return mine
+def folder(tiny_checkpoint, tmp_path, monkeypatch):
+    """A collection without Lucene, of two documents a question, which a test may replace."""
+    monkeypatch.chdir(tmp_path)
+    with Collection.open('mine', encoder=str(tiny_checkpoint()), sparse='none') as collection:
+        collection.add(question_documents())
+    return tmp_path / 'mine'
 
 
 def test_a_pool_is_graded_once(folder, capsys):

@@ -37,6 +37,7 @@ from pyserini_repbert.extensions.token_vectors.encoder import MultiVectorTextEnc
 from pyserini_repbert.extensions.token_vectors.stored import PassageTokenVectors, TokenModel
 from pyserini_repbert.pipeline.opening import open_searcher
 from pyserini_repbert.pipeline.spec import PipelineSpec
+from pyserini_repbert.ranking import Query
 from pyserini_repbert.record import record_path
 from pyserini_repbert.search.adapted_folder import write_adapted
 from pyserini_repbert.systems.encoders import document_encoder, term_weights_encoder
@@ -177,14 +178,15 @@ def test_it_is_fused_as_a_ranking_of_its_own(make, model):
             'red cat'
         )
         of_passages = np.concatenate(list(their_scores(collection, model, 'red cat').values()))
-        totals = {}
-        for docid in runs[0]:
-            parts = []
-            zeros = (products.mean(), 0, of_passages.mean())
-            for run, zero in zip(runs, zeros, strict=True):
-                above = max(run.get(docid, zero) - zero, 0)
-                parts.append(above / (max(run.values()) - zero))
-            totals[docid] = sum(parts) / 3
+        zeros = (products.mean(), 0, of_passages.mean())
+        topic = Query('q', 'red cat')
+        totals = dict.fromkeys(runs[0], 0.0)
+        for part, run, zero in zip(searcher.parts, runs, zeros, strict=True):
+            background = part.rank([topic])['q'].background
+            assert background.score == pytest.approx(zero, abs=1e-3)
+            best = max(max(run.values()) - zero, background.chance)
+            for docid in totals:
+                totals[docid] += max(run.get(docid, zero) - zero, 0) / best / 3
         assert found(searcher, 'red cat') == pytest.approx(totals, abs=1e-4)
 
 

@@ -191,7 +191,7 @@ def test_the_command(tried, folder, other, capsys):
     _, printed, said = tried()
     assert '1 judged question, now -> tried:' in printed
     assert 'best ten in common        100%' in printed
-    assert '1 judged question says little of others' in said
+    assert '1 judged question says little about others' in said
     run(main, ['index', 'status', '--index', str(folder)])
     assert f"trial: encoder '{other}', 10 wordpieces a passage" in capsys.readouterr().out
     assert 'searched as tried, generation 2' in tried('--use')[1]

@@ -99,9 +99,9 @@ def test_newcomers_are_no_losses(judged, sync, documents):
     assert status == 0
     assert f'{best}: no longer among the best ten' in printed
     assert 'a0 (not judged), a1 (not judged), a2 (not judged), 7 more' in printed
-    assert '? red cat\n      nDCG@10 1.000 -> 0.000, judged alone 1.000 -> 1.000' in printed
-    assert 'of judged documents alone +0.0000' in printed
-    assert '4 judged questions say little of others: judge 20 or more' in said
+    assert '? red cat\n      nDCG@10 1.000 -> 0.000, only judged 1.000 -> 1.000' in printed
+    assert 'only judged documents     +0.0000' in printed
+    assert '4 judged questions say little about others: judge 20 or more' in said
     # Nothing is published, and nothing is said, a second time.
     assert 'judged' not in sync(documents | copies, '--watch')[1]
 
