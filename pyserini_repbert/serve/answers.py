@@ -267,7 +267,7 @@ def search_answer(
     Parameters
     ----------
     index : the searched index
-    answer : the answer to shorten
+    answer : what was found
     options : how its documents are shown
     qid : of a query of a batch
     explanations : of its best hits, if they were asked for

@@ -31,7 +31,7 @@ function historyPanel(about) {
       h('p', { class: 'lead' }, `nDCG@10 of ${count(newest.with_relevant, 'judged question')} with a relevant document is ${interval(newest.ndcg)}.`),
       unanswered(newest),
       newest.change?.questions.length > 0 && moved(newest.change),
-      table('By generation, the newest first', ['Generation', 'asked', 'nDCG@10', 'judged alone', 'P(answered)'], generations.toReversed().map(generationRow)),
+      table('By generation, the newest first', ['Generation', 'asked', 'nDCG@10', 'only judged', 'answered'], generations.toReversed().map(generationRow)),
     ].filter(Boolean));
   }
 
@@ -50,7 +50,7 @@ function generationRow({ generation, measured, ndcg, condensed, answered }) {
 /** The questions without a relevant document among the best ten. */
 function unanswered({ unanswered: questions, questions: total }) {
   if (!questions.length) return h('p', null, `Each of the ${count(total, 'question')} has a relevant document among the best ten.`);
-  return table(`Without a relevant document among the best ten: ${questions.length} of ${total}`, ['Question', 'P(answered)'],
+  return table(`Without a relevant document among the best ten: ${questions.length} of ${total}`, ['Question', 'answered'],
     questions.map(({ question, answered }) => [question, answered === null ? '' : percent(answered)]));
 }
 

@@ -105,7 +105,7 @@ function gainInWords({ winner, baseline, is_convincing: isSure, is_worth_using: 
   const mixed = mixedBy(winner, about);
   let search = mixed ? `${mixedBy(baseline, about) ? 'Another' : 'A'} mix of ${mixed}` : `Searching by ${wayName(winner, about)}`;
   if (winner === baseline || isLearned(winner)) search = 'What was learned';
-  let verdict = winner === baseline ? 'The search as it is now is the best.' : 'That may be chance.';
+  let verdict = winner === baseline ? 'The present search is the best.' : 'That may be chance.';
   if (isSure) verdict = 'That is more than chance.';
   else if (isLikely) verdict = 'That probably helps, but it may be chance.';
   return `${search} would answer ${better} of ${count(total, 'question')} better and ${worse} worse. ${verdict}`;
