@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -41,12 +42,12 @@ def question_documents() -> list[tuple[str, str]]:
     return documents
 
 
-def write_files(folder: Path, contents: dict[str, str | bytes]) -> Path:
+def write_files(folder: Path, contents: Mapping[str, str | bytes | bytearray]) -> Path:
     """Write files by their paths in a folder."""
     for name, content in contents.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
     return folder
 
 

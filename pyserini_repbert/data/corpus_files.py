@@ -70,6 +70,7 @@ class CorpusRequest:
     selection: FileSelection
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, 'on_error', OnError(self.on_error))
         if not self.path.is_file() and not self.path.is_dir():
             raise InputError(
                 f'corpus {self.source} is a pipe or a device: give a file, which can be read more '

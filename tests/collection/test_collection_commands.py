@@ -220,7 +220,7 @@ def change(statement):
         (lambda folder: shutil.rmtree(next((folder / 'shards').iterdir())), 'is missing'),
         (change('DELETE FROM passages WHERE docno = 2'), 'are not its live rows'),
         (change('UPDATE passages SET input = x\'00\' WHERE docno = 2'), 'is another passage'),
-        (change('UPDATE passages SET end = 9999 WHERE docno = 2'), "document 'd2' lies outside"),
+        (change('UPDATE passages SET end = 9999 WHERE docno = 2'), "document 'd2' is outside"),
         (change('DELETE FROM fields WHERE docno = 2'), '4 documents, its manifest says 5'),
         (lambda folder: (folder / 'generations/000002.json').write_text('{}'), 'is damaged'),
     ],

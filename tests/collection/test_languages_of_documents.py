@@ -84,9 +84,9 @@ def test_german_documents_without_e5_are_searched_by_words_alone(
     lines = sync(GERMAN)
     assert lines[0].endswith("Lucene's analyzer for language 'de'")
     assert lines[1].startswith(
-        "encoder 'minilm' does not know the words of the documents: the collection is searched only "
-        'by words, until `index settings --index mine --go-back`; encoder e5-small knows about '
-        '100 languages'
+        "encoder 'minilm' does not know the words of the documents: the collection is searched "
+        'only by words, until `index settings --index mine --go-back`; encoder e5-small knows '
+        'about 100 languages'
     )
     # 'Brett' is found by its stem, and a question without a word of theirs finds nothing.
     assert search('Brett') == ['schnecken.txt']

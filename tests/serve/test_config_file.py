@@ -125,7 +125,7 @@ def _empty(folder):
 def test_the_command_says_one_line_and_ends_with_2(tmp_path, capsys):
     path = _written(tmp_path, 'indexes:\n  a: nowhere\n')
     for arguments, says in (
-        (['--config', str(path)], 'not there: nowhere'),
+        (['--config', str(path)], 'points to a folder that does not exist: nowhere'),
         (['--config', str(tmp_path / 'none.yaml')], 'none.yaml'),
         (['--index', f'x={tmp_path}', '--index', f'x={tmp_path}'], "two indexes have the name 'x'"),
         (['--index', f'indexes={tmp_path}'], 'cannot be the name of an index'),

@@ -65,8 +65,8 @@ def test_the_report(panel):
     assert not page.get_by_text('It helps').is_visible()
     page.get_by_text('Details', exact=True).click()
     page.get_by_text(
-        'It helps: ‘meaning and words, by rank’, which learned nothing, is better than the search '
-        'as it is now (meaning 60 %, words 40 %, scores above the background).'
+        'It helps: ‘meaning and words, by rank’, which learned nothing, is better than the present '
+        'search (meaning 60 %, words 40 %, scores above the background).'
     ).wait_for()
     means, questions = page.locator('.learn-report table').all()
     assert means.locator('tbody th').all_text_contents() == [
