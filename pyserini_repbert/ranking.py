@@ -37,27 +37,22 @@ class Background:
 
     Attributes
     ----------
-    score : of any one of them; nan where nobody knows it
-    best : of the best of them all, which scores so much by chance; nan where nobody knows it
+    score : of any one of them; nan if nobody knows it
+    chance : what the best of them all has above it by chance; 0 if nobody knows it
     """
 
     score: float = nan
-    best: float = nan
+    chance: float = 0.0
 
     @property
     def is_known(self) -> bool:
         """Whether scores can be counted from it."""
         return not isnan(self.score)
 
-    @property
-    def chance(self) -> float:
-        """What the best of them has above any one; 0 where nobody knows it."""
-        return 0.0 if isnan(self.best) else self.best - self.score
-
 
 UNKNOWN_BACKGROUND = Background()
 # Of words and of weights of terms: a document without any of the query's has a score of 0.
-NO_WORD = Background(0.0, 0.0)
+NO_WORD = Background(0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -672,7 +667,7 @@ class Ranker(StoredTexts, ABC):
     def by_documents(self) -> Self:
         """The same search with documents as queries: the text of a topic is the docid of one.
 
-        A document is not among its own hits. An unknown one, or one without text,, has no hits.
+        A document is not among its own hits. An unknown one, or one without text, has no hits.
         Raises InputError for a ranker that takes questions only.
         """
         if not self.parts:

@@ -47,11 +47,11 @@ def background_of(
     ----------
     scores : with the sample, (m,)
     n_rows : how many vectors are searched
-    mean : of the scores, where it is known; None: it is computed
+    mean : of the scores, if it is known; None: it is computed
     """
     if not len(scores):
         return Background(0.0)
     if mean is None:
         mean = float(scores.mean(dtype=np.float64))
     deviation = float(scores.std(dtype=np.float64))
-    return Background(mean, mean + _TAIL * sqrt(2 * log(max(n_rows, 1))) * deviation)
+    return Background(mean, _TAIL * sqrt(2 * log(max(n_rows, 1))) * deviation)

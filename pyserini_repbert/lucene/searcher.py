@@ -12,6 +12,7 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -468,9 +469,9 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
 
     def _weight(self, word: str) -> float:
         """The weight (idf) of an analyzed word."""
+        index = self._open_index
         with java_calls():
-            term = java_class('org.apache.lucene.index.Term')('contents', word)
-            documents = int(self._java.reader.docFreq(term))
+            documents = int(index.reader.docFreq(index.term_class('contents', word)))
         return math.log(1 + (self.size - documents + 0.5) / (documents + 0.5))
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
@@ -512,7 +513,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         if not isinstance(self._java, _Closed):
             with java_calls():
                 self._java.close()
-            self._open_index.java = _Closed(self.index)
+            self._open_index.close(self.index)
 
     @property
     def _java(self) -> Any:
@@ -529,6 +530,21 @@ class _OpenIndex:
     weights: dict[str, float] = field(default_factory=dict)  # idf, of words that were asked
     byte_lists: ByteLists = field(default_factory=ByteLists)
     hits_reader: HitsReader = field(default_factory=HitsReader)
+
+    @cached_property
+    def reader(self) -> Any:
+        """Lucene's, kept: asking Java for it takes as long as counting a word's documents."""
+        return self.java.reader
+
+    @cached_property
+    def term_class(self) -> Any:
+        """Lucene's `Term`."""
+        return java_class('org.apache.lucene.index.Term')
+
+    def close(self, folder: Path) -> None:
+        """Let every later call raise InputError."""
+        self.java = _Closed(folder)
+        vars(self).pop('reader', None)
 
 
 class _Closed:

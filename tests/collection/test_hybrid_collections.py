@@ -71,7 +71,7 @@ def background_by_hand(dense, topic):
     assert 0 < len(live) < 256
     products = live @ dense.vector_of(topic.text)
     chance = 1.25 * math.sqrt(2 * math.log(dense.n_searched)) * float(np.std(products))
-    return Background(float(np.mean(products)), float(np.mean(products)) + chance)
+    return Background(float(np.mean(products)), chance)
 
 
 def background_of_words(words, topic):
@@ -129,13 +129,13 @@ def test_a_collection_fuses_from_the_background_of_its_generation(open_collectio
                 expected = background_by_hand(dense, topic)
                 ranking = dense.rank([topic], None, 3)['q']
                 assert ranking.background.score == pytest.approx(expected.score, abs=1e-6)
-                assert ranking.background.best == pytest.approx(expected.best, abs=1e-6)
+                assert ranking.background.chance == pytest.approx(expected.chance, abs=1e-6)
                 assert ranking[:1].background == ranking.background
                 # Within a filter, the background stays that of all documents: the best one of few
                 # is better than any by less.
                 within = dense.within(DocumentFilter('docid:d5')).rank([topic], None, 3)['q']
                 assert within.background.score == ranking.background.score
-                assert within.background.best < ranking.background.best
+                assert within.background.chance < ranking.background.chance
                 assert words.rank([topic], None, 3)['q'].background == background_of_words(
                     words, topic
                 )

@@ -23,7 +23,7 @@ class ScoredRanker(Ranker):
     def __init__(self, name, score_of, background=0.0, chance=0.0):
         self.name = name
         self.score_of = score_of
-        self.background = Background(background, background + chance)
+        self.background = Background(background, chance)
         self.depths = []
 
     def _rank(self, topics, run, k, trace):

@@ -64,8 +64,8 @@ def test_a_ranking_knows_what_words_score_by_chance(folder):
     rare = searcher.rank([Query('q', 'bark')])['q']
     assert common.background.score == rare.background.score == 0
     # No text has more of chance than all words of the question, once each.
-    assert common.background.best == pytest.approx(searcher.greatest_score('cats') / 1.9)
-    assert 0 < rare.background.best <= rare.scores[0] + 0.1
+    assert common.background.chance == pytest.approx(searcher.greatest_score('cats') / 1.9)
+    assert 0 < rare.background.chance <= rare.scores[0] + 0.1
     batch = searcher.rank([Query('q', 'bark'), Query('p', 'cats')])
     assert batch['q'].background == rare.background
     assert batch['p'].background == common.background

@@ -121,7 +121,8 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
                 best = max(best, own.score + own.chance)
         if not n_passages:
             return UNKNOWN_BACKGROUND
-        return Background(total / n_passages, best)
+        score = total / n_passages
+        return Background(score, max(0.0, best - score))
 
     @property
     def gives_document_scores(self) -> bool:

@@ -108,7 +108,8 @@ def test_rankings_of_vectors_and_words_are_fused_as_in_one_collection(make, hits
         own = [part.rank([topic])['0'].background for part in dense.parts]
         merged = dense.rank([topic])['0'].background
         assert merged.score == pytest.approx((3 * own[0].score + 2 * own[1].score) / 5)
-        assert merged.best == max(background.best for background in own)
+        best = max(background.score + background.chance for background in own)
+        assert merged.score + merged.chance == pytest.approx(best)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +248,7 @@ def test_cosines_of_two_encoders_count_as_shares_of_what_is_above_their_backgrou
     topic = Query('0', 'cat')
     shares = shares_of_greatest(ranking, Encoder(), topic)
     np.testing.assert_allclose(shares.scores, [0.5, -0.5])
-    assert shares.background == Background(0.0, 0.0)
+    assert shares.background == Background(0.0)
     # Without the greatest score of all, the best hit has 1.
     np.testing.assert_allclose(shares_of_greatest(ranking, object(), topic).scores, [1, -1])
     assert shares_of_greatest(NO_HITS, Encoder(), topic) is NO_HITS
