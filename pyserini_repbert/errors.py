@@ -94,7 +94,8 @@ class NotBetterError(InputError):
 
 class LostCollectionError(PyseriniRepbertError):
     """The folder of an opened collection now holds another collection, an earlier state, or
-    none."""
+    none.
+    """
 
 
 class MismatchError(PyseriniRepbertError):

@@ -137,7 +137,8 @@ def _leaves(path: Path, root: Path) -> bool:
 
 def _entries_below(folder: StrPath) -> Iterator[Path]:
     """All entries of a folder and its subfolders that are not folders, without links that leave
-    it."""
+    it.
+    """
     root = Path(folder).resolve()
 
     def refuse(error: OSError) -> None:

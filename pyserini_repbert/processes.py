@@ -14,7 +14,8 @@ _goes_on = False
 
 def expect_to_end_soon() -> None:
     """Say that this process does one thing and ends, so whatever it starts need not run fast for
-    long."""
+    long.
+    """
     global _ends_soon
     _ends_soon = True
 

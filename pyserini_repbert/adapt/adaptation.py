@@ -148,7 +148,8 @@ class Adaptation:
 
     def fold_of(self, text: str) -> int:
         """The fold whose map was learned without this text; the first one for a text that no map
-        was learned from."""
+        was learned from.
+        """
         folds = {}
         for known, fold in zip(self.texts, self.fold_of_text, strict=True):
             folds[normal_form(known)] = fold

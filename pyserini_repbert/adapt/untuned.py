@@ -1,5 +1,6 @@
 """The searches that need no judgments: the present search, each single ranking, and untuned
-fusions."""
+fusions.
+"""
 
 from __future__ import annotations
 

@@ -320,7 +320,8 @@ def _row_differences(generation: Generation, live: LiveShard) -> Iterator[str]:
 
 def _value_differences(generation: Generation, live: LiveShard) -> Iterator[str]:
     """What is wrong with a shard's values, and with those that further models should have
-    stored."""
+    stored.
+    """
     try:
         live.shard.check_values()
         for kind, model in generation.settings.further_models.items():

@@ -59,7 +59,7 @@ def shrink(connection: sqlite3.Connection) -> None:
         connection.execute('VACUUM')
         connection.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchall()
     except sqlite3.OperationalError as error:
-        # readers hold the file, or there is no room for a second one: it stays as it is
+        # readers hold the file, or there is no room for a second one: it does not change
         logger.info('SQLite does not shrink its file: %s', error)
 
 

@@ -254,7 +254,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
     def document_vectors(self, docids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The mean of the vectors of each document's passages, float32 (d,), by docid.
 
-        An unknown one, or one without text,, has none.
+        An unknown one, or one without text, has none.
         """
         vectors: dict[str, NDArray[np.float32]] = {}
         docnos = self.generation.docnos(docids)
@@ -288,7 +288,8 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
     @property
     def is_of_best_passages(self) -> bool:
         """Whether the best hit has the best passage: there is no filter, and no passage is
-        missed."""
+        missed.
+        """
         return self.documents is None and self._has_best
 
     def best_score(self, vector: NDArray[np.float32]) -> float:

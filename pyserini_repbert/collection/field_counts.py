@@ -164,7 +164,8 @@ class FieldCounter:
 
     def _sum_of(self, field: str, own: FieldCount | None, of_files: FieldCount) -> FieldCount:
         """The count of a field that some documents have themselves, and others through their
-        files."""
+        files.
+        """
         if own is None:
             return of_files
         n_documents = own.documents + of_files.documents

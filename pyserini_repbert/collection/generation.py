@@ -322,7 +322,8 @@ class Generation:
 
     def check_text(self, docid: str, title: object, text: object, digest: object) -> None:
         """Raises DamagedFileError for a title or a text that does not match the document's
-        digest."""
+        digest.
+        """
         if not text_fits(title, text, digest):
             raise self.damage(
                 f"the title or the text of document '{docid}' is not the one that was stored"

@@ -97,7 +97,8 @@ class KnownWords:
 
     def count(self, text: str) -> WordCounts:
         """The distinct words of a text that have more than one letter, and how many of them are
-        known."""
+        known.
+        """
         words = {word for word in _WORD.findall(text[:_CHARACTERS]) if len(word) > 1}
         new = [word for word in words if word not in self._is_known]
         if len(self._is_known) + len(new) > _MOST_REMEMBERED:

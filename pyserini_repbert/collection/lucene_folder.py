@@ -134,7 +134,8 @@ def _contents(
 
 def _make_links(source: Path | None, target: Path) -> Path:
     """Make a folder of hard links to the files of another one, or of copies if links are
-    impossible."""
+    impossible.
+    """
     LUCENE_FORM.remove(target)
     target.mkdir(parents=True)
     files = [] if source is None else sorted(source.iterdir())

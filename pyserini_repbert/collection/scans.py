@@ -38,7 +38,8 @@ class PassageScan(OpenScan, Protocol):
 
 class CandidateScan(OpenScan, Protocol):
     """A scan of a further model's values of a generation's passages: several vectors per
-    passage."""
+    passage.
+    """
 
     def candidates(self, query: Any, k: int, allowed: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Passages among which the k best may be, int64 (m,).

@@ -171,7 +171,8 @@ class Sources:
 
     def _new_number(self) -> int:
         """A number that no source has, not even a removed one whose documents a reader may still
-        see."""
+        see.
+        """
         (number,) = self._connection.execute(
             'SELECT MAX(COALESCE((SELECT MAX(source) FROM sources), 0), COALESCE('
             f'(SELECT MAX(source) FROM fields WHERE until < {FOREVER}), 0))'

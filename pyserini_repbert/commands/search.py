@@ -269,7 +269,8 @@ def _used(spec: PipelineSpec) -> dict[str, Any]:
 
 def _teacher_of(resolved: ResolvedSearch) -> dict[str, str]:
     """The language model from whose grades the search learned, for the record; empty without
-    one."""
+    one.
+    """
     teacher = None if resolved.index is None else resolved.index.taught_by()
     return {} if teacher is None else {TAUGHT_BY: teacher}
 

@@ -41,7 +41,8 @@ logger = logging.getLogger(__name__)
 
 class Passage(NamedTuple):
     """A unit of retrieval: its identifier and its text, which begins with the title if there is
-    one."""
+    one.
+    """
 
     docid: str
     text: str

@@ -89,7 +89,8 @@ class FusionSettings:
     @property
     def fuses_whole(self) -> bool:
         """Whether the k best of complete rankings can be found without reading these, see
-        `fusion.threshold`."""
+        `fusion.threshold`.
+        """
         is_interpolation = self.method is FusionMethod.INTERPOLATION
         return is_interpolation and self.normalize in _OVER_BEST and self.depth is None
 

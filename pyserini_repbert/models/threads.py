@@ -20,7 +20,8 @@ _is_forked = False
 
 def usable_threads(threads: int) -> int:
     """The number of threads that this process can use, at most as many as requested: 1 if it was
-    forked."""
+    forked.
+    """
     return 1 if _is_forked else threads
 
 

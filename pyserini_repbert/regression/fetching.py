@@ -87,7 +87,8 @@ def _check_sha256(target: Path, resource: Resource, downloads: Sequence[Path]) -
 
 def _download_paths(missing: MissingResource) -> list[Path]:
     """Where the file from each address is put: at the target, or at the path from which it is
-    unpacked."""
+    unpacked.
+    """
     resource = missing.resource
     if not resource.unpack:
         assert missing.target is not None

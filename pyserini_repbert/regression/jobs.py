@@ -79,5 +79,6 @@ class ConditionJob:
 
 def are_out_of_reach(missing: Sequence[MissingResource]) -> bool:
     """Whether a needed input was never published or belongs to another system, so nothing can
-    replace it."""
+    replace it.
+    """
     return any(absent.resource.origin in _OUT_OF_REACH for absent in missing)

@@ -658,7 +658,7 @@ class PooledDocument(TypedDict):
         str | None,
         Field(
             description='docid of the first document of the pool with the same title and text; '
-            'null for that one, and where there is no other'
+            'null for that one, and if there is no other'
         ),
     ]
     grade: Annotated[

@@ -48,7 +48,8 @@ def document(raw: str | None, parse: bool = True, max_length: int | None = None)
 
 def _parse(raw: str) -> Any:
     """The value of JSON; text that is not JSON, or that JSON cannot represent, is returned
-    unchanged."""
+    unchanged.
+    """
     try:
         value = json.loads(raw)
         json.dumps(value, allow_nan=False)

@@ -80,7 +80,8 @@ def _open_recipe(
     path: StrPath, settings: tuple[str, ...] = (), below: tuple[str, ...] = ()
 ) -> RecipeFile:
     """A recipe's file, and the one that it extends; `below` are the recipes that extend this
-    one."""
+    one.
+    """
     file = read_yaml(path, 'recipe')
     if not isinstance(file.value, dict):
         raise file.error(

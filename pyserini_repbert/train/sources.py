@@ -177,7 +177,8 @@ class TrainingSource:
         self, share: float, qid: str, positive: str, others: Sequence[str]
     ) -> list[str]:
         """The other passages that the teacher scores below this share of the relevant passage's
-        score."""
+        score.
+        """
         best, *scores = self.taught(qid, [positive, *others])
         # As far below a relevant passage whose score is negative.
         most = best * share if best >= 0 else best * (2 - share)

@@ -1,5 +1,6 @@
 """Grades of language models in commands: the flag that uses them, and what is printed about
-them."""
+them.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ def _confusion_table(agreement: ModelAgreement) -> Iterator[str]:
 
 def refuse_model_grades(qrels: str) -> None:
     """Raises InputError for judgments with a model's grades, because they would become a
-    person's."""
+    person's.
+    """
     judge = model_judge_of(qrels)
     if judge is not None:
         raise InputError(

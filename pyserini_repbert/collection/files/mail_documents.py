@@ -45,7 +45,8 @@ def mail_documents(file: FileToRead) -> Iterator[Document]:
 
 def _message_of_apple(raw: bytes) -> bytes:
     """The message of a file of Apple Mail, which has the message's size above it and a property
-    list below."""
+    list below.
+    """
     size = _SIZE.match(raw)
     if size is None:
         raise UnreadableFile(

@@ -64,7 +64,8 @@ class ReaderProcess:
 
     def _exchange(self, process: subprocess.Popen[bytes], question: bytes, seconds: float) -> bytes:
         """A line of the process's answer; an incomplete line if the process ends or runs out of
-        time."""
+        time.
+        """
         timer = threading.Timer(seconds, process.kill)
         timer.start()
         try:

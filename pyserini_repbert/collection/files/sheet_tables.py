@@ -14,7 +14,7 @@ from statistics import median
 from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.html_documents import value_of_text
 from pyserini_repbert.collection.files.read_page import ReadPage
-from pyserini_repbert.collection.files.table_documents import NumberedRow, Table, distinct_names
+from pyserini_repbert.collection.files.table_documents import FileTable, NumberedRow, distinct_names
 from pyserini_repbert.data.documents import MAX_FIELDS, Document
 from pyserini_repbert.data.origins import Heading, Origin, docid_of_path
 from pyserini_repbert.data.unread_files import UnreadableFile
@@ -110,7 +110,7 @@ def row_documents(file: FileToRead, workbook: Workbook) -> Iterator[Document]:
         header, *rows = table.rows
         if workbook.has_several:
             header, rows = _with_sheet(table.name, header, rows)
-        for document in Table(of_sheet, header.values).documents(rows):
+        for document in FileTable(of_sheet, header.values).documents(rows):
             origin = document.origin or Origin()
             heading = Heading(0, 1, table.name, '')
             yield replace(document, origin=replace(origin, headings=(heading,)))

@@ -72,7 +72,7 @@ def table_documents(file: FileToRead) -> Iterator[Document]:
     else:
         rows = _rows_with_values(chain([first], lines), _delimiter_of(file, first))
     header = next(rows, NumberedRow(()))
-    yield from Table(file, header.values).documents(rows)
+    yield from FileTable(file, header.values).documents(rows)
 
 
 def _rows_with_values(
@@ -128,7 +128,7 @@ def parquet_documents(file: FileToRead) -> Iterator[Document]:
         with parquet.ParquetFile(file.path) as table:
             _check_unpacked(file.path, table.metadata)
             rows = _parquet_rows(table)
-            yield from Table(file, table.schema_arrow.names).documents(rows)
+            yield from FileTable(file, table.schema_arrow.names).documents(rows)
     except (pyarrow.ArrowException, OSError) as error:
         reason = str(error).partition('\n')[0]
         raise UnreadableFile(f'not a complete Parquet file ({reason})') from error
@@ -367,7 +367,7 @@ def _named_cells(values: Mapping[str, Any], but: str) -> str:
     return '\n'.join(f'{name}: {_text_of(value)}' for name, value in shown.items())
 
 
-class Table:
+class FileTable:
     """A table whose columns have names.
 
     Parameters

@@ -243,7 +243,8 @@ def pareto_front(points: Sequence[Point], measure: str) -> list[Point]:
 
 def best_within(points: Sequence[Point], measure: str, budget: float) -> Point:
     """The best point with at most `budget` inferences a query; the cheapest if several are
-    equal."""
+    equal.
+    """
     affordable = [point for point in points if point.inferences <= budget]
     if not affordable:
         least = min(point.inferences for point in points)

@@ -109,7 +109,8 @@ class HitFeatures:
         self, query: str, docids: Sequence[str], rankings: Mapping[str, Ranking]
     ) -> NDArray[np.float64]:
         """BM25's score of each document divided by the greatest possible score, (hits,); 0 without
-        a score."""
+        a score.
+        """
         ranking = rankings.get(str(CollectionRanking.BM25))
         if self._words is None or not ranking:
             return np.zeros(len(docids))

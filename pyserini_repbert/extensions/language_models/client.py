@@ -1,5 +1,6 @@
 """The client of an OpenAI-style server, and the server's answers, refusals, and unsupported
-parameters."""
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -158,7 +159,8 @@ class _Refused:
 
     def changed(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """A body without the refused parameters; newer models have another name for
-        `max_tokens`."""
+        `max_tokens`.
+        """
         values = dict(body)
         if self.name not in values:
             return values

@@ -1,5 +1,6 @@
 """`index try`: another encoder, other passages or another language, in addition to the live
-ones."""
+ones.
+"""
 
 from __future__ import annotations
 

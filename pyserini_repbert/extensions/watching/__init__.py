@@ -1,5 +1,6 @@
 """Watching: the judged questions of a collection are asked again, to show what a sync has
-changed."""
+changed.
+"""
 
 from typing import TYPE_CHECKING
 

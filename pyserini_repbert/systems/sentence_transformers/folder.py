@@ -319,7 +319,8 @@ def read_truncation(settings: Mapping[str, Any], name: str) -> int | None:
 
 def read_body_settings(folder: Path) -> Mapping[str, Any]:
     """The settings that sentence-transformers would read from a body; empty if there is no such
-    file."""
+    file.
+    """
     for file in _BODY_SETTINGS:
         if (folder / file).is_file():
             settings = _read_values(folder / file)
