@@ -216,8 +216,12 @@ def _code_lines(query: str, text: str, width: int, find_words: WordFinder | None
     cut = snippets.cut_lines_around(whole, _CODE_LINES * width, matches, most_lines=_CODE_LINES)
     lines = []
     for line in cut.split('\n'):
-        indentation = ' ' * (len(line) - len(line.lstrip()))
-        lines.append((indentation + printable(line))[:width])
+        shown = printable(line.strip())
+        depth = min(len(line) - len(line.lstrip()), width // 2)
+        room = width - depth
+        if len(shown) > room:
+            shown = snippets.cut_around(query, shown, room, find(query, shown))
+        lines.append(' ' * depth + shown)
     return lines
 
 

@@ -91,6 +91,7 @@ def excerpt_metadata(hit: Candidate) -> dict[str, Any]:
         'file': passage.file,
         'line': passage.line,
         'row': passage.row,
+        'last_page': passage.last_page,
         'url': passage.url,
     }
 

@@ -89,6 +89,13 @@ class PassageSpan(TypedDict):
         int | None,
         Field(description='of Parquet: the number of the row in the file, from 1; otherwise null'),
     ]
+    last_page: Annotated[
+        int | None,
+        Field(
+            description='the printed page on which the passage ends, where no word tells which of '
+            'its pages answers: the anchor has the first one; otherwise null'
+        ),
+    ]
     is_code: Annotated[bool, Field(description='whether the file is the source of a program')]
 
 

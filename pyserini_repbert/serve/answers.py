@@ -227,6 +227,7 @@ def _excerpt_span(passage: Excerpt) -> PassageSpan:
         'file': passage.file,
         'line': passage.line,
         'row': passage.row,
+        'last_page': passage.last_page,
         'is_code': is_code(passage.file),
     }
 

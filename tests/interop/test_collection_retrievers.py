@@ -55,6 +55,7 @@ def metadata(hit):
         'file': passage.file,
         'line': passage.line,
         'row': passage.row,
+        'last_page': passage.last_page,
         'url': passage.url,
     }
 
@@ -81,6 +82,7 @@ def test_metadata_by_hand():
         'file': 'salad.md',
         'line': 7,
         'row': None,
+        'last_page': None,
         'url': '',
     }
     assert excerpt_metadata(Candidate('d', 1.0, 'text')) == {}

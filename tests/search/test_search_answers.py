@@ -15,7 +15,7 @@ from pyserini_repbert.explain import explain_text
 from pyserini_repbert.explain.explaining import hit_reasons
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline import open_reranker
-from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.ranking import Candidate, Excerpt, Ranking
 from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 
@@ -84,6 +84,18 @@ def test_tokenised_passages_are_shown_as_prose():
     assert (
         hits_text('q', hits).splitlines()[-1].strip() == '"Time flies," he said; \ufffd (listen).'
     )
+
+
+def test_a_long_line_of_code_is_cut_around_the_words_between_words(monkeypatch):
+    """It ended within a word, without a sign."""
+    monkeypatch.setenv('COLUMNS', '60')
+    comment = '# Copies the desk to the stick in the drawer every Sunday.'
+    text = f'{comment}\n    {"add " * 30}tide()'
+    excerpt = Excerpt(0, 0, len(text), text, file='backup.sh')
+    lines = hits_text('tide', Ranking(['d'], [1.0], excerpts=[(excerpt,)])).splitlines()[3:]
+    assert lines[0].strip() == '# Copies the desk to the stick in the drawer every …'
+    assert lines[1].startswith('          … add add') and lines[1].endswith(' add tide()')
+    assert max(map(len, lines)) <= 60
 
 
 def test_the_command_explains(bundle, cross_encoder_folder, capsys):

@@ -179,6 +179,7 @@ def test_a_hit_is_a_document_with_its_best_passage(client, hits):
             'file': '',
             'line': None,
             'row': None,
+            'last_page': None,
             'is_code': False,
         }
         assert hit['doc'] == passage.text == text_of[hit['docid']][passage.start : passage.end]

@@ -7,7 +7,8 @@ from folders import write_files
 from ready_services import ready_client
 
 from pyserini_repbert.collection import Collection
-from pyserini_repbert.data.origins import Heading
+from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.origins import Heading, Origin, PageStart
 from pyserini_repbert.serve.reading import PartRequest, find_part, outline_of
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 from tests.collection.files.mixed_files import MAIL
@@ -142,6 +143,28 @@ def test_the_outline_of_a_mail_says_who_wrote_it_and_when(client):
     assert fields.items() <= client.get('/v1/mine/outline/tape.eml').json()['fields'].items()
     assert fields.items() <= client.get('/v1/mine/doc/tape.eml').json()['doc'].items()
     assert client.get('/v1/mine/outline/tape.eml?fields=').json()['fields'] == {}
+
+
+def test_a_hit_over_several_printed_pages_has_the_last_one(tiny_checkpoint, tmp_path):
+    """Clients heard of the first alone."""
+    text = 'The rent for the room is due.\n\nNo pets.\n\nAsk.'
+    origin = Origin('lease.pdf', pages=(PageStart(0, 2), PageStart(31, 3), PageStart(41, 4)))
+    folder = tmp_path / 'mine'
+    with Collection.open(
+        folder,
+        encoder=str(tiny_checkpoint('encoder')),
+        sparse='none',
+        passage_tokens=60,
+        overlap=0,
+    ) as collection:
+        collection.sync([Document('lease.pdf', text, origin=origin)])
+    index = IndexSettings(path=str(folder))
+    with ready_client(ServeSettings(indexes={'mine': index})) as client:
+        pages = []
+        for question in ('dogs', 'pets'):
+            (hit,) = client.get(f'/v1/mine/search?query={question}').json()['candidates']
+            pages.append((hit['passage']['anchor'], hit['passage']['last_page']))
+    assert pages == [('page=2', 4), ('page=3', None)]
 
 
 @pytest.mark.parametrize('named', ['Backup docs/100% wool.txt', 'Backup%20docs/100%25%20wool.txt'])

@@ -206,6 +206,50 @@ def test_a_passage_from_within_a_sentence_says_so(mine):
     assert shown == ['… the path of it', '… is read.', 'A whole one.', 'a first one.']
 
 
+MARKS = """async () => {
+  const { hitElements } = await import('/js/reader_hits.js');
+  const long = (sign) => Array.from({ length: 40 }, (_, number) => `word${number}${sign}`).join('');
+  const marked = (before, after) => [
+    { text: before, match: false }, { text: 'copper', match: true }, { text: after, match: false },
+  ];
+  const lines = long('\\n');
+  const texts = [
+    marked(long(' '), ''), marked(long(' '), long(' ')), marked(lines, lines), marked('', lines),
+    [...marked('The ', ` ${long(' ')}`), ...marked('', ' band')],
+    [...marked('A ', ` ${long(' ')}`), ...marked('', ' '), { text: 'bands', match: true }],
+  ];
+  const candidates = texts.map((display, number) => ({
+    title: `Hit ${number}`, docid: `d${number}`, doc: '', display,
+    passage: { file: 'd', start: 0, end: 3, headings: [], is_code: number === 2 },
+  }));
+  const page = { about: { name: 'mine' }, state: { chosen: [] }, onopen: () => {}, onmore: null };
+  const hits = hitElements({ candidates, query: {} }, page).flat().filter(Boolean);
+  document.querySelector('.hits').replaceWith(...hits);
+}"""
+SEEN = """() => [...document.querySelectorAll('.snippet')].map((own) => {
+  const { bottom } = own.getBoundingClientRect();
+  const marks = [...own.querySelectorAll('mark')];
+  const seen = marks.filter((mark) => mark.getBoundingClientRect().bottom <= bottom + 1);
+  return [own.textContent.trim().slice(0, 1), seen.map((mark) => mark.textContent).join(' ')];
+})"""
+
+
+def test_marked_words_are_seen_at_any_width(mine):
+    """They stood below the lines that a narrow screen shows."""
+    page = mine.open(ASKED, '.hit')
+    page.evaluate(MARKS)
+    for width in (320, 390, 1280, 390):
+        page.set_viewport_size({'width': width, 'height': 900})
+        page.wait_for_timeout(200)
+        signs, words = zip(*page.evaluate(SEEN), strict=True)
+        assert words[:4] == ('copper',) * 4, width
+        # The first of equals, and the stretch with more different words.
+        assert words[4].startswith('copper'), width
+        assert words[5].endswith('copper bands'), width
+        assert signs[:3] == ('…', '…', '…') or width == 1280
+        assert signs[3:5] == ('c', 'T'), width
+
+
 def test_the_start_tells_the_types_of_files(mine):
     """How many documents come from each."""
 
@@ -486,7 +530,10 @@ TITLES = """async () => {
     { ...hit('Recipes', 'y/two.md', 'c'), also_in: ['copy/two.md'] },
     hit('Market day', 'm.md', 'd'), hit('Cats', 'cats.md', 'e'),
     { ...hit('', 't.csv', 'code: LI\\nname: Liechtenstein\\nDial: 423'), docid: 't.csv#2' },
+    hit('Lease', 'lease.pdf', 'f'), hit('Manual', 'manual.pdf', 'g'),
   ];
+  Object.assign(candidates.at(-2).passage, { anchor: 'page=2', last_page: 3 });
+  Object.assign(candidates.at(-1).passage, { anchor: 'page=2', last_page: null });
   const page = { about: { name: 'mine' }, state: { chosen: [] }, onopen: () => {}, onmore: null };
   const place = document.createElement('div');
   place.append(...hitElements({ candidates, query: {} }, page).flat().filter(Boolean));
@@ -527,6 +574,8 @@ def test_titles_that_say_nothing_have_their_file_and_copies_are_one_hit(mine):
         ['Market day', 'm.md'],
         ['Cats', 'cats.md'],
         ['Liechtenstein (t.csv)', 't.csv'],
+        ['Lease', 'lease.pdf › pages 2–3'],
+        ['Manual', 'manual.pdf › page 2'],
     ]
 
 

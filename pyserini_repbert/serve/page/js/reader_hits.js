@@ -6,6 +6,7 @@ import { partsOf } from './parts.js';
 import { snippetNodes } from './prose.js';
 import { documentAddress } from './reader_state.js';
 import { whyHere } from './reasons.js';
+import { fillWithMarksInView } from './snippet.js';
 import { sourceLink } from './source.js';
 import { count, docidText, sentence } from './words.js';
 
@@ -14,10 +15,10 @@ export function isPlainClick(event) {
   return !(event.ctrlKey || event.metaKey || event.shiftKey || event.button);
 }
 
-/** The printed page, row or line of a hit's passage; '' where its file and headings say enough. */
+/** The printed page or pages, row or line of a hit's passage; '' where its file and headings say enough. */
 function placeText({ docid, passage }) {
   const page = passage?.headings?.length ? null : passage?.anchor?.match(/^page=(\d+)$/);
-  if (page) return `page ${page[1]}`;
+  if (page) return passage.last_page ? `pages ${page[1]}–${passage.last_page}` : `page ${page[1]}`;
   if (passage?.row) return `row ${passage.row}`;
   const isOfLines = passage?.is_code || (passage?.file && docid.includes('#'));
   return isOfLines && passage.line ? `line ${passage.line}` : '';
@@ -67,6 +68,14 @@ function snippetParts({ display = [], passage }) {
   return [{ text: '… ', match: false }, { ...first, text: first.text.replace(/^[\s,;:.)\]]+/, '') }, ...others];
 }
 
+/** The lines of a hit's passage. */
+function snippet(hit) {
+  const isCode = hit.passage?.is_code ?? false;
+  const element = h('p', { class: `snippet${isCode ? ' code' : ''}` });
+  fillWithMarksInView(element, snippetParts(hit), (parts) => snippetNodes(parts, { isCode }), { isCode });
+  return element;
+}
+
 /** The state in which the document of a hit is open at what the hit shows. */
 function openState({ docid, passage }, state) {
   const [start, end] = passage?.shown ?? [];
@@ -97,7 +106,7 @@ function card(hit, { about, answer, state, titles, onopen }) {
   const article = h('article', { class: 'hit', tabindex: '-1', 'aria-label': `Hit ${hit.rank}: ${title}`, onkeydown: openByKey },
     h('header', null, h('h2', null, openLink(title, next, onopen)), partsOf('hit', hit)),
     breadcrumb(hit, copyLinks),
-    h('p', { class: `snippet${hit.passage?.is_code ? ' code' : ''}` }, snippetNodes(snippetParts(hit), { isCode: hit.passage?.is_code })),
+    snippet(hit),
     h('p', { class: 'hit-tools' }, sourceLink(hit.url, title), why?.toggle),
     why?.panel);
   return article;

@@ -9,6 +9,7 @@ import { likeLink, likeNote } from './likeness.js';
 import { message } from './messages.js';
 import { partsOf } from './parts.js';
 import { proseOfParts, snippetNodes } from './prose.js';
+import { fillWithMarksInView } from './snippet.js';
 import { whyPanel } from './why.js';
 import { count, docidText, duration, measure, score, whole } from './words.js';
 
@@ -47,12 +48,13 @@ export function gradeBadge(grade) {
 }
 
 function shownPassage(parts) {
-  const whole = h('p', { class: 'passage' }, marked(parts));
   const most = window.matchMedia('(max-width: 40rem)').matches ? LONG.narrow : LONG.wide;
-  if (parts.reduce((sum, own) => sum + own.text.length, 0) <= most) return whole;
-  whole.classList.add('cut');
+  if (parts.reduce((sum, own) => sum + own.text.length, 0) <= most) return h('p', { class: 'passage' }, marked(parts));
+  const whole = h('p', { class: 'passage cut' });
+  const fill = fillWithMarksInView(whole, parts, marked, { isCut: () => whole.classList.contains('cut') });
   const more = button('Whole passage', () => {
     const cut = whole.classList.toggle('cut');
+    fill();
     more.textContent = cut ? 'Whole passage' : 'Less';
     more.setAttribute('aria-expanded', String(!cut));
   }, { class: 'quiet more', 'aria-expanded': 'false' });
