@@ -42,6 +42,7 @@ from pyserini_repbert.collection.stored_values import (
     LAST_SIGN,
     VALUE_TYPES,
     WORD,
+    begins_date,
     fields_fit,
     number_of,
     origin_fits,
@@ -629,19 +630,26 @@ class Generation:
     def docnos_of_value(self, field: str, text: str, is_phrase: bool = False) -> list[Any]:
         """The numbers of the documents that a filter FIELD:TEXT finds.
 
-        One with several such values comes several times. A phrase finds no number.
+        One with several such values comes several times. A phrase finds no number. A year, a month
+        or a day finds all dates in it.
         """
         form = stored_text(text, self.settings.word_forms)
-        readings = {
-            'text': form,
-            WORD: form,
-            'date': stored_date(self.form_of(text)),
-            'number': None if is_phrase else number_of(self.form_of(text)),
+        date = stored_date(self.form_of(text))
+        readings: dict[str, tuple[str | float, str | float]] = {
+            'text': (form, form),
+            WORD: (form, form),
+            'date': (date, date + LAST_SIGN if begins_date(date) else date),
         }
-        condition = "type = json_extract(:rows, '$[1]') AND value = json_extract(:rows, '$[2]')"
+        number = number_of(self.form_of(text))
+        if number is not None and not is_phrase:
+            readings['number'] = (number, number)
+        condition = (
+            "type = json_extract(:rows, '$[1]') AND value >= json_extract(:rows, '$[2]') "
+            "AND value <= json_extract(:rows, '$[3]')"
+        )
         docnos = []
-        for kind, value in readings.items():
-            docnos += self.docnos_where(field, condition, [kind, value])
+        for kind, (low, high) in readings.items():
+            docnos += self.docnos_where(field, condition, [kind, low, high])
         return docnos
 
     def _checked_docnos(self, docnos: Iterable[object]) -> list[int]:

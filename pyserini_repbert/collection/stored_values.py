@@ -17,6 +17,11 @@ _DIGEST_BYTES = 16
 _DATE = re.compile(
     r'\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?(?:Z|[+-]\d{2}:?\d{2}))?)?'
 )
+# With which dates begin.
+_YEAR_MONTH_OR_DAY = re.compile(r'\d{4}(?:-\d{2}(?:-\d{2})?)?')
+# A value of the field `date` may be a year or a month. Elsewhere, such a text may be any number.
+_YEAR_OR_MONTH = re.compile(r'(?:19|20)\d{2}(?:-(?:0[1-9]|1[0-2]))?')
+_DATE_FIELD = 'date'
 _DAY_AND_SPACE = re.compile(r'\A(\d{4}-\d{2}-\d{2}) ')
 _WHOLE_NUMBER = re.compile(r'[+-]?[0-9]{1,20}')
 # The greatest character. Values with a prefix are between the prefix and the prefix followed by
@@ -133,12 +138,19 @@ def _values_of(name: str, value: Any, forms: WordForms) -> Iterator[_Typed]:
         yield name, 'text', str(value).casefold()
     elif isinstance(value, (int, float)):
         yield name, 'number', stored_number(value)
-    elif isinstance(value, str) and _DATE.fullmatch(value):
+    elif isinstance(value, str) and _is_date(name, value):
         yield name, 'date', stored_date(value)
     elif isinstance(value, str):
         yield name, 'text', stored_text(value, forms)
         for word in _words_of_person(name, value):
             yield name, WORD, stored_text(word, forms)
+
+
+def _is_date(field: str, text: str) -> bool:
+    """Whether a text is an ISO date; in the field `date`, it may be a year or a month."""
+    if field == _DATE_FIELD and _YEAR_OR_MONTH.fullmatch(text):
+        return True
+    return _DATE.fullmatch(text) is not None
 
 
 def _words_of_person(field: str, text: str) -> list[str]:
@@ -189,6 +201,11 @@ def number_of(text: str) -> float | None:
 def stored_date(text: str) -> str:
     """A date, or its beginning, as filters compare it: casefolded, with T before the time."""
     return _DAY_AND_SPACE.sub(r'\1t', text.casefold())
+
+
+def begins_date(text: str) -> bool:
+    """Whether a text is a year, a month or a day, with which dates begin."""
+    return _YEAR_MONTH_OR_DAY.fullmatch(text) is not None
 
 
 def _digest(text: str) -> bytes:

@@ -120,15 +120,19 @@ def test_a_range_over_several_types(generation, field, low, high, has_low, has_h
 
 
 def test_a_term_over_several_types(generation):
-    """A term is a whole value: a number by its amount, a date and a text as written."""
-    texts = ['2021', '2020', '2021.5', '2024-06-30', 'soon', 'SOON', 'true']
+    """A term is a whole value: a number by its amount, a text as written; a year, a month or a day
+    is all dates in it.
+    """
+    texts = ['2021', '2020', '2021.5', '2021-03-05', '2024-06-30', 'soon', 'SOON', 'true']
     for field, text in itertools.product(FIELDS, texts):
 
         def is_number_of(value, text=text):
             return is_number(value) and text[:4].isdigit() and str(value) == text
 
         def is_text_of(value, text=text):
-            return not is_number(value) and str(value).casefold() == text.casefold()
+            is_within = is_date(value) and len(text) in (4, 10) and value.startswith(text)
+            is_written = not is_number(value) and str(value).casefold() == text.casefold()
+            return is_within or is_written
 
         as_number = expected(field, is_number_of)
         as_text = expected(field, is_text_of)

@@ -11,7 +11,7 @@ from pyserini_repbert.collection.files.converting import CONVERTED, FileConverte
 from pyserini_repbert.collection.files.file_kinds import KINDS, ConvertedKind, FileKind, OwnKind
 from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.planned_files import Plan, PlannedFile
-from pyserini_repbert.collection.files.stated_dates import DATE, day_of_name, title_with_year
+from pyserini_repbert.collection.files.stated_dates import DATE, date_of_path, title_with_year
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_records import FileContent, FileRecord, look_at
 from pyserini_repbert.data.origins import name_in_corpus
@@ -94,19 +94,16 @@ class FolderCorpus(Corpus):
     ) -> Iterator[tuple[str, Document | BadPassage]]:
         """The documents of a file, each with the file's path in the corpus.
 
-        The document of a whole file gets the day with which the file's name begins, unless it
-        already has a date. It gets the year of the path in its title, and so does each row of a
-        table.
+        The document of a whole file, and each row of a table, gets the date of the path, unless it
+        already has a date. It gets the year of the path in its title.
         """
         path = name_in_corpus(self.name, file.path)
-        day = day_of_name(file.path.name)
+        path_date = date_of_path(path)
         for location, item in kind.documents(file):
             if isinstance(item, Document):
                 item = item.in_file(path)
-                is_whole = item.docid == file.docid
-                if day and is_whole and DATE not in item.fields:
-                    item = replace(item, fields={**item.fields, DATE: day})
-                if is_whole or _is_within(item, file):
+                if item.docid == file.docid or _is_within(item, file):
+                    item = _with_date_of_path(item, path_date)
                     item = replace(item, title=title_with_year(item.title, path))
             yield location, item
 
@@ -291,6 +288,14 @@ class FolderCorpus(Corpus):
         if failed != self._failed:
             self._failed = failed
             self.unread = UnreadFiles([*self._unread, *failed.values()])
+
+
+def _with_date_of_path(document: Document, path_date: str) -> Document:
+    """The document with the date of its file's path, unless it has one, or the path has none."""
+    has_date = any(name.casefold() == DATE for name in document.fields)
+    if has_date or not path_date:
+        return document
+    return replace(document, fields={**document.fields, DATE: path_date})
 
 
 def _is_within(document: Document, file: FileToRead) -> bool:

@@ -1,4 +1,4 @@
-"""The day or year that a file states as its own: in its path, or in what PDF and Office store."""
+"""The date that a file states as its own: in its path, or in what PDF and Office store."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ from typing import IO
 DATE = 'date'
 _BEGINS_WITH_DAY = re.compile(r'(\d{4})-(\d{2})-(\d{2})(?!\d)')
 _YEAR = re.compile(r'(?<!\d)(?:19|20)\d\d(?!\d)')
+# 2025-07-14, 2025_07_14, 20250714, 2025-07 or 2025.
+_DATE_IN_PATH = re.compile(
+    r'(?<!\d)(?P<year>(?:19|20)\d\d)'
+    r'(?:(?P<sign>[-_]?)(?P<month>\d\d)(?:(?P=sign)(?P<day>\d\d))?)?(?!\d)'
+)
 _OF_PDF = re.compile(r'(?:D:)?(\d{4})(\d{2})(\d{2})')
 _MODIFIED = re.compile(
     rb'<(?:\w{1,20}:)?modified\b[^>]{0,200}>\s{0,20}(\d{4})-(\d{2})-(\d{2})(T[\d:]{8})?'
@@ -27,6 +32,45 @@ _FIRST_YEAR = 1989
 def day_of_name(name: str) -> str:
     """The day with which the name of a file begins, as a diary's may; '' for none."""
     return _iso_day(_BEGINS_WITH_DAY.match(name))
+
+
+def date_of_path(path: str) -> str:
+    """The day, month or year that the path of a file has, as precise as it is; '' for none.
+
+    That of the file's name comes before those of its folders: '2025-07.md' is of '2025-07', and
+    'bills 2024/boiler.md' of '2024'. A name with several years says nothing.
+    """
+    file = PurePosixPath(path.removesuffix('.gz'))
+    day = day_of_name(file.name)
+    if day:
+        return day
+    for part in (file.stem, *reversed(file.parts[:-1])):
+        dates = list(filter(None, map(_path_date, _DATE_IN_PATH.finditer(part))))
+        years = {stated[:4] for stated in dates}
+        if len(years) > 1:
+            return ''
+        if dates:
+            return max(dates, key=len)
+    return ''
+
+
+def _path_date(match: re.Match[str]) -> str:
+    """A date of a path: the year alone where the calendar has no such month or day.
+
+    '' for a number of six or eight digits that is no day.
+    """
+    year = match['year']
+    month = match['month']
+    day = match['day']
+    is_number = match['sign'] == ''
+    try:
+        if day:
+            return date(int(year), int(month), int(day)).isoformat()
+        if month and not is_number:
+            return date(int(year), int(month), 1).isoformat()[: len('2025-07')]
+    except ValueError:
+        pass
+    return '' if is_number and month else year
 
 
 def title_with_year(title: str, path: str) -> str:

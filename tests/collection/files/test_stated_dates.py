@@ -7,6 +7,7 @@ import pytest
 from folders import write_files
 
 from pyserini_repbert.collection.files.stated_dates import (
+    date_of_path,
     day_of_name,
     day_of_office,
     day_of_pdf,
@@ -84,16 +85,50 @@ def test_a_date_of_its_own_comes_before_that_of_a_name(tmp_path):
         '2024-05-04.md': '---\ndate: 2023-01-02\n---\nSun.',
         '2024-05-05.csv': 'name,n\nhoe,1\nfork,2\n',
         '2024-05-06.txt': 'Wind.',
+        'bank-2024-07.csv': 'Date,n\n2024-07-03,1\n',
+        '2023/tax.csv': 'name,n\ngift,1\n',
     }
     write_files(tmp_path, files)
     dates = {item.docid: item.fields.get('date') for item in open_corpus(tmp_path).documents()}
     assert dates == {
         '2024-05-03.md': '2024-05-03',
         '2024-05-04.md': '2023-01-02',
-        '2024-05-05.csv#1': None,
-        '2024-05-05.csv#2': None,
+        '2024-05-05.csv#1': '2024-05-05',
+        '2024-05-05.csv#2': '2024-05-05',
         '2024-05-06.txt': '2024-05-06',
+        # Its column is called `Date`.
+        'bank-2024-07.csv#1': None,
+        '2023/tax.csv#1': '2023',
     }
+
+
+@pytest.mark.parametrize(
+    ('path', 'stated'),
+    [
+        ('diary/2025-07.md', '2025-07'),
+        ('walk 2025-07-14.md', '2025-07-14'),
+        ('2025_07_14 walk.md', '2025-07-14'),
+        ('IMG_20250714_123456.md', '2025-07-14'),
+        ('bank-2025_10.csv.gz', '2025-10'),
+        ('tax 2023/gifts.txt', '2023'),
+        ('2023/bills 2024/boiler.md', '2024'),
+        ('2024/2025-07.md', '2025-07'),
+        ('2024-05-03 plans of 2023.md', '2024-05-03'),
+        # Several years, and numbers that are no dates.
+        ('2023-2024/plan.md', ''),
+        ('invoice 20251399.md', ''),
+        ('no 202507.md', ''),
+        ('room 1750.md', ''),
+        ('12025.md', ''),
+        # The calendar has the year alone.
+        ('2024-13-03.md', '2024'),
+        ('season 2024-25.md', '2024'),
+        ('plan.txt', ''),
+    ],
+)
+def test_the_date_of_a_path(path, stated):
+    """A file named by its month was filed under the year of its last change."""
+    assert date_of_path(path) == stated
 
 
 @pytest.mark.parametrize(
