@@ -580,6 +580,14 @@ class OutlineResponse(OfIndex):
     title: Annotated[str, Field(description="its title; '' if it has none")]
     length: Annotated[int, Field(description='characters of its text')]
     file: Annotated[str, Field(description="its file in its source; '' if unknown")]
+    line: Annotated[
+        int | None,
+        Field(description='the line of the file at which it begins, from 1; null without lines'),
+    ]
+    row: Annotated[
+        int | None,
+        Field(description='the number of its row in the file, from 1; null for what is no row'),
+    ]
     url: Annotated[str, Field(description="the address of its source; '' if it has none")]
     is_code: Annotated[bool, Field(description='whether it is the source of a program')]
     fields: Annotated[

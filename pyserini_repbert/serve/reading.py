@@ -186,6 +186,8 @@ def outline_answer(
         'title': document.title,
         'length': len(document.text),
         'file': origin.file,
+        'line': origin.line_at(document.text, 0),
+        'row': origin.row or None,
         'url': index.shown_address(address),
         'is_code': is_code(origin.file),
         'fields': own_fields,

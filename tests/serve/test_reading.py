@@ -80,6 +80,7 @@ def client(tiny_checkpoint, tmp_path):
         'code.md': 'Run:\n\n```\nx = 1\n```\n',
         'Backup docs/100% wool.txt': 'The sheep ran.',
         'tape.eml': MAIL,
+        'prices.csv': 'name,price\nhoe,12\nfork,9\n',
     }
     docs = write_files(tmp_path / 'docs', files)
     with Collection.open(
@@ -130,6 +131,14 @@ def test_the_outline_has_headings_and_the_best_passages(client):
         assert by_rank[1]['start'] == hit['passage']['shown'][0]
     assert client.get('/v1/mine/outline/pets.md').json()['passages'] == []
     assert client.get('/v1/mine/outline/run.py').json()['is_code'] is True
+
+
+def test_the_outline_of_a_row_says_where_it_is_in_its_file(client):
+    """A table's row did not."""
+    row = client.get('/v1/mine/outline/prices.csv%232').json()
+    assert (row['file'], row['line'], row['row']) == ('prices.csv', 3, None)
+    page = client.get('/v1/mine/outline/bare').json()
+    assert (page['file'], page['line'], page['row']) == ('', None, None)
 
 
 def test_the_outline_of_a_mail_says_who_wrote_it_and_when(client):

@@ -310,7 +310,7 @@ def test_the_address_of_a_file_is_copied(opened, served_collection):
     own = opened(address=served_collection, bypass_csp=True, permissions=permissions)
     give_address(own, 'file:///srv/docs/a.md')
     page = own.open(ASKED, '.hit')
-    page.get_by_role('button', name='Copy file address: Lettuce without slugs').focus()
+    page.get_by_role('button', name='Copy source address: Lettuce without slugs').focus()
     page.keyboard.press('Enter')
     page.get_by_text('Copied', exact=True).wait_for()
     assert page.evaluate('navigator.clipboard.readText()') == 'file:///srv/docs/a.md'
@@ -465,11 +465,20 @@ SECTIONED = '# Shed\n\n' + ''.join(
 @pytest.fixture
 def shed(opened, tmp_path):
     """The reader's page of a document of three long sections, and a short one."""
-    write_files(tmp_path / 'docs', {'shed.md': SECTIONED, 'keys.md': SHORT, 'tape.eml': MAIL})
+    rows = 'client,place\nMrs Sahli,Nidau\nMr Lo,Brugg\n'
+    files = {'shed.md': SECTIONED, 'keys.md': SHORT, 'tape.eml': MAIL, 'visits.csv': rows}
+    write_files(tmp_path / 'docs', files)
     made = ('--corpus', 'docs', '--encoder', 'repbert-demo')
     command('index', 'sync', '--index', 'mine', *made, folder=tmp_path)
     with run_service(tmp_path, '--index', 'mine') as address:
         yield opened(address=address, bypass_csp=True)
+
+
+def test_an_opened_row_says_which_it_is_and_what_its_title_is(shed):
+    """The text of a row leaves out the column that is its title."""
+    page = shed.open('?doc=visits.csv%232', '.reading .head-fields')
+    assert page.locator('.head-fields').inner_text().split('\n') == ['client', 'Mr Lo']
+    assert page.locator('.name-of-document').inner_text().endswith('visits.csv › line 3')
 
 
 def test_a_document_opens_at_the_section_of_its_hit_and_its_contents_say_so(shed):
@@ -564,6 +573,65 @@ def test_what_is_written_as_a_filter_is_offered_as_one(mine):
     assert (asks, ranges) == (['type:mail', 'from:"Ada B"'], ['modified:[2020 TO *]'])
     # Times, addresses and program code stay words, and so does what is a filter already.
     assert others == [[]] * 11
+
+
+HINTS = """async () => {
+  const { filterHint } = await import('/js/facets.js');
+  const dated = { fields: { type: ['text'], modified: ['date'] } };
+  const own = { fields: { year: ['number'], modified: ['date'] } };
+  const state = { filter: '', chosen: [['year', '2024']] };
+  const use = (q, about) => {
+    let change = null;
+    const hint = filterHint({ ...state, q }, about, (next) => { change = next; });
+    hint?.querySelector('button').click();
+    return change;
+  };
+  return [use('type:mail', dated), use('year:2025 beds year:2024', dated), use('year:25 x', dated),
+    use('year:2025 x', { fields: { type: ['text'] } }), use('year:2025 x', own)];
+}"""
+
+
+def test_a_filter_leaves_the_question_and_a_year_is_one_where_documents_have_dates(mine):
+    """The only word of a question stayed in the box, and `year:2025` was words."""
+    alone, year, short, undated, own = mine.open(ASKED, '.hit').evaluate(HINTS)
+    assert alone == {'q': '', 'filter': 'type:mail', 'chosen': [['year', '2024']]}
+    assert year == {'q': 'beds', 'filter': '', 'chosen': [['year', '2024'], ['year', '2025']]}
+    assert short is None and undated is None
+    assert (own['filter'], own['chosen']) == ('year:2025', [['year', '2024']])
+    page = mine.open('?q=type:guide', '.filter-hint')
+    page.get_by_role('button', name='Use it as a filter').click()
+    page.wait_for_selector('.start')
+    assert page.locator('#q').input_value() == ''
+    page.locator('#q').fill('slugs')
+    page.keyboard.press('Enter')
+    page.wait_for_selector('.hit')
+    assert 'q=slugs&filter=type%3Aguide' in page.url
+
+
+COUNTED = """async () => {
+  const { facets, valuesOf } = await import('/js/facets.js');
+  const mail = (from, date) => ({ docid: from, fields: { type: 'mail', from, date } });
+  const note = (date) => ({ docid: date, fields: { type: 'note', date } });
+  const hits = [mail('Ada B <ada@example.org>', '2025-07'), mail('bo@example.org', '2025'),
+    note('2024-07-01'), note('2025-01-02'), note('2025-01-03')];
+  const about = { fields: { from: ['text'] } };
+  const box = (areShown) => facets({ about, values: valuesOf(hits), nHits: 5, areShown, chosen: [],
+    onchange() {} });
+  const from = [...box(true).querySelectorAll('fieldset')].at(-1);
+  const years = box(true).textContent.match(/20254/) !== null;
+  return [...[true, false].map((areShown) => box(areShown).querySelector('.note').textContent),
+    from.textContent, years];
+}"""
+
+
+def test_numbers_of_filters_say_what_they_count_and_mails_have_their_senders(mine):
+    shown, before, senders, has_year = mine.open(ASKED, '.hit').evaluate(COUNTED)
+    assert shown == 'A number says how many of these 5 hits have the value.'
+    assert before == (
+        'A number says how many of the first 5 hits had the value before you chose a filter.'
+    )
+    assert senders == 'fromAda B1bo@example.org1'
+    assert has_year
 
 
 def test_titles_that_say_nothing_have_their_file_and_copies_are_one_hit(mine):

@@ -74,9 +74,17 @@ function topOfCode({ part, element }, character) {
   return element.getBoundingClientRect().top;
 }
 
-/** Who wrote a document to whom, and when, below its title; null where nothing of it is known. */
-function headLine(fields) {
-  const lines = [];
+/** The column from which the title of a table's row is; '' for none: its text has the other columns alone. */
+function columnOfTitle({ title, fields }) {
+  const isTitle = (value) => title === String(value) || title.startsWith(`${value} (`);
+  return Object.keys(fields).find((name) => !HEAD_FIELDS.includes(name) && fields[name] !== '' && isTitle(fields[name])) ?? '';
+}
+
+/** Who wrote a document to whom, and when, below its title, or the column of a row's title; null where nothing of it is known. */
+function headLine(outline, isRow) {
+  const { fields } = outline;
+  const column = isRow ? columnOfTitle(outline) : '';
+  const lines = column ? [h('div', null, h('dt', null, column), h('dd', null, String(fields[column])))] : [];
   for (const name of HEAD_FIELDS) {
     const values = [fields[name] ?? ''].flat().filter((own) => typeof own !== 'object' && own !== '');
     const texts = values.map(name === 'date' ? dateText : String);
@@ -92,10 +100,12 @@ function headLine(fields) {
  * at: the passage {start, end} at which it opens, or null; onat(passage): called when another is shown.
  */
 async function reading({ about, docid, query, at, onat }, { signal }) {
+  const isRow = docid.includes('#'); // of a table, or another part of a file: its columns are fields
+  const named = isRow ? [] : [['fields', HEAD_FIELDS.join(',')]];
   const partAddress = (parameters) => address([about.name, 'text', docid], [...parameters, ['characters', PART], ['query', query]]);
   const [first, outline] = await Promise.all([
     ask(partAddress(at ? [['at', at.start]] : [['start', 0]]), { signal }),
-    ask(address([about.name, 'outline', docid], [['query', query], ['passages', query ? MATCHES : 0], ['fields', HEAD_FIELDS.join(',')]]), { signal }),
+    ask(address([about.name, 'outline', docid], [['query', query], ['passages', query ? MATCHES : 0], ...named]), { signal }),
   ]);
   const isKnown = at && outline.passages.some((own) => own.start === at.start && own.end === at.end);
   const isWithin = at && outline.passages.some((own) => own.start <= at.start && at.end <= own.end);
@@ -244,11 +254,12 @@ async function reading({ about, docid, query, at, onat }, { signal }) {
   tell();
   const title = outline.title || docidText(docid);
   const tools = passages.length > 1 && h('div', { class: 'matches' }, counter, previous, next);
-  const file = outline.file || (outline.title && docidText(docid));
+  const row = outline.row ? `row ${outline.row}` : isRow && outline.line ? `line ${outline.line}` : '';
+  const file = [outline.file || (outline.title && docidText(docid)), row].filter(Boolean).join(' › ');
   box.append(above, below);
   put(first, false);
   const article = h('article', { class: 'reading', tabindex: '-1', 'aria-label': title },
-    h('header', null, h('h2', null, title), headLine(outline.fields), sourceLink(outline.url, title)), box);
+    h('header', null, h('h2', null, title), headLine(outline, isRow), sourceLink(outline.url, title)), box);
   return {
     bar: [h('p', { class: 'name-of-document note', title: file }, h('b', null, title), file && file !== title && ` · ${file}`), tools],
     elements: [outlineElement(), h('div', { class: 'sheet' }, article)],

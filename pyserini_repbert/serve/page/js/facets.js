@@ -20,7 +20,8 @@ export function folderTerm(folder) {
 // Of rows and pages, the fields are columns and <meta>: they filter nothing else in a folder.
 const TABLES_AND_PAGES = /\.(?:csv|tsv|parquet|html?|xhtml)(?:\.gz)?$/i;
 const DATES = ['date', 'modified']; // fields whose year is a filter
-const OF_FILES = ['type', FOLDER, YEAR, 'source'];
+const SENDER = 'from'; // of a mail
+const OF_FILES = ['type', FOLDER, YEAR, 'source', SENDER];
 
 /** The part of a filter that asks for a year: a document's own date counts before that of its file. */
 export function yearTerm(year, about) {
@@ -30,8 +31,11 @@ export function yearTerm(year, about) {
   return about.fields.modified ? `(${within('date')} OR (NOT date:* AND ${within('modified')}))` : within('date');
 }
 
-/** A value as a person reads it: without a field of folders, a folder is part of docids. */
-const valueText = (name, value, about) => (name === FOLDER && !about.fields?.[FOLDER] ? docidText(value) : value);
+/** A value as a person reads it: without a field of folders, a folder is part of docids; a sender has a name, or an address alone. */
+function valueText(name, value, about) {
+  if (name === FOLDER && !about.fields?.[FOLDER]) return docidText(value);
+  return name === SENDER ? value.match(/^"?([^"<]*[^"<\s])"?\s*<[^<>]*>$/)?.[1] ?? value : value;
+}
 
 /** The parts of the path of a document's folder. */
 function folderParts({ docid, fields }) {
@@ -48,7 +52,7 @@ function depthOfAll(folders) {
 
 /** The year of a document; '' where it has no date. */
 function yearOf({ fields }) {
-  const dates = DATES.map((name) => String(fields?.[name] ?? '').match(/^(\d{4})-\d\d/)?.[1]);
+  const dates = DATES.map((name) => String(fields?.[name] ?? '').match(/^(\d{4})(?:-\d\d|$)/)?.[1]);
   return dates.find(Boolean) ?? '';
 }
 
@@ -93,7 +97,9 @@ function offeredFields(counts, nHits, chosen) {
     const values = Object.entries(own).map(([value, documents]) => ({ value, documents }))
       .filter(({ value }) => value.length <= LONGEST_VALUE).sort((one, other) => other.documents - one.documents);
     const total = values.reduce((sum, { documents }) => sum + documents, 0);
-    if ((divides(values) && 2 * total >= nHits) || isChosen.has(name)) offered.push({ name, values, total });
+    // Of a few mails, each may have another sender.
+    const isOffered = name === SENDER ? values.length > 1 : divides(values) && 2 * total >= nHits;
+    if (isOffered || isChosen.has(name)) offered.push({ name, values, total });
   }
   const place = ({ name }) => (OF_FILES.includes(name) ? OF_FILES.indexOf(name) : OF_FILES.length);
   return offered.sort((one, other) => place(one) - place(other) || other.total - one.total).slice(0, MOST_FIELDS).map(({ name, values }) => [name, values]);
@@ -106,8 +112,11 @@ function toggledPair(chosen, name, value) {
   return isIn(chosen, name, value) ? chosen.filter((own) => own[0] !== name || own[1] !== value) : [...chosen, [name, value]];
 }
 
-/** The filters of an answer; null where none narrows it. values: as of `valuesOf`, of so many hits; chosen: [field, value] pairs; onchange(chosen) is called with others. */
-export function facets({ about, values: counts, nHits, chosen, onchange }) {
+/**
+ * The filters of an answer; null where none narrows it. values: as of `valuesOf`, of so many hits; areShown: whether these are the hits on the page;
+ * chosen: [field, value] pairs; onchange(chosen) is called with others.
+ */
+export function facets({ about, values: counts, nHits, areShown, chosen, onchange }) {
   const fields = offeredFields(counts, nHits, chosen);
   if (!fields.length) return null;
   let now = chosen;
@@ -124,19 +133,30 @@ export function facets({ about, values: counts, nHits, chosen, onchange }) {
       others.length > 0 && h('details', null, h('summary', { class: 'note' }, `${others.length} more`), others.map((own) => choice(name, own))));
   };
   const wide = window.matchMedia('(min-width: 56rem)');
-  const note = h('p', { class: 'note' }, `Numbers are of the first ${count(nHits, 'hit')}.`);
+  const counted = areShown ? `these ${count(nHits, 'hit')} have the value` : `the first ${count(nHits, 'hit')} had the value before you chose a filter`;
+  const note = h('p', { class: 'note' }, `A number says how many of ${counted}.`);
   const details = h('details', { open: wide.matches }, h('summary', null, 'Filters'), fields.map(group), nHits > 0 && note);
   wide.onchange = () => { details.open = wide.matches; };
   return details;
 }
 
-/** What of a question is written as a filter, and was searched as words; null for nothing. onuse(change): it is to be a filter. */
-export function filterHint({ q, filter }, about, onuse) {
-  const terms = termsIn(q, filter, about);
+/** The years that a question asks for as if they were a field, such as 'year:2025': of an index whose documents have dates, and no such field. */
+function yearsIn(q, about) {
+  const hasDates = DATES.some((name) => about.fields?.[name]?.includes('date'));
+  if (!hasDates || about.fields[YEAR]) return [];
+  return [...q.matchAll(/(?<!\S)year:(\d{4})(?!\S)/g)].map(([term, value]) => ({ term, value }));
+}
+
+/** What of a question is written as a filter, and was searched as words; null for nothing. onuse(change): it is to be a filter, and leaves the question. */
+export function filterHint({ q, filter, chosen }, about, onuse) {
+  const years = yearsIn(q, about);
+  const ofFields = termsIn(q, filter, about);
+  const terms = [...ofFields, ...years.map((own) => own.term)];
   if (!terms.length) return null;
   const use = () => {
     const words = terms.reduce((text, own) => text.replace(own, ''), q).replace(/\s+/g, ' ').trim();
-    onuse({ q: words || q, filter: terms.reduce(toggled, filter) });
+    const others = years.filter(({ value }) => !isIn(chosen, YEAR, value));
+    onuse({ q: words, filter: ofFields.reduce(toggled, filter), chosen: [...chosen, ...others.map(({ value }) => [YEAR, value])] });
   };
   return h('p', { class: 'note filter-hint' }, `${terms.join(' and ')} ${terms.length > 1 ? 'were' : 'was'} searched as words. `,
     button(terms.length > 1 ? 'Use them as filters' : 'Use it as a filter', use, { class: 'quiet' }));

@@ -24,7 +24,8 @@ let giveUp = () => {};
 let opened = null; // the document that is read
 let drawn = ''; // the address of the hits that are on the page
 let leftAt = 0; // how far they were scrolled when a document was opened
-let fields = { of: '', values: {}, nHits: 0 }; // the values of fields that the hits of a question have, before they are filtered
+// The values of fields that the hits of a question have, where possible before they are filtered; chosen: the filters when they were counted.
+let fields = { of: '', values: {}, nHits: 0, chosen: [] };
 
 /** Make a state the page's: put it into the address, and draw it. */
 function go(next, { replace = false } = {}) {
@@ -100,7 +101,8 @@ function drawFilters() {
   const box = byId('filters');
   const isOfQuestion = fields.of === questionKey();
   const { values, nHits } = isOfQuestion ? fields : { values: {}, nHits: 0 };
-  const own = state.q.trim() && facets({ about, values, nHits, chosen: state.chosen, onchange: (chosen) => go({ ...withoutDocument(state), chosen, hits: HITS }) });
+  const areShown = String(fields.chosen) === String(state.chosen);
+  const own = state.q.trim() && facets({ about, values, nHits, areShown, chosen: state.chosen, onchange: (chosen) => go({ ...withoutDocument(state), chosen, hits: HITS }) });
   const drawnNow = JSON.stringify([about.name, state.q, state.chosen, isOfQuestion]);
   box.hidden = !own;
   if (own && box.dataset.drawn !== drawnNow && !box.contains(document.activeElement)) box.replaceChildren(own);
@@ -121,7 +123,9 @@ function search(shown) {
   const work = async (how) => {
     answer = await ask(address([about.name, 'search'], parameters), how);
     drawn = shown;
-    if (!state.chosen.length || fields.of !== questionKey()) fields = { of: questionKey(), values: valuesOf(answer.candidates), nHits: answer.candidates.length };
+    if (!state.chosen.length || fields.of !== questionKey()) {
+      fields = { of: questionKey(), values: valuesOf(answer.candidates), nHits: answer.candidates.length, chosen: state.chosen };
+    }
     drawFilters();
     remember(about.name, state.q);
     const hasMore = answer.candidates.length === state.hits && state.hits < Math.min(MOST_HITS, about.limits.hits);
@@ -142,8 +146,9 @@ function start() {
   const list = h('ul', { class: 'examples' });
   const examples = h('div', { hidden: true }, h('h3', null, 'Questions to try'), list);
   const recent = recentQuestions(about.name);
-  found.replaceChildren(h('div', { class: 'start' }, h('h2', null, `Ask ${about.name}`),
-    h('p', { class: 'soft' }, `${held(about)}. Ask in your own words.`),
+  const chips = filterChips(state, about, (change) => go({ ...state, ...change }));
+  found.replaceChildren(...[chips].filter(Boolean), h('div', { class: 'start' }, h('h2', null, `Ask ${about.name}`),
+    h('p', { class: 'soft' }, `${held(about)}. Ask in your own words${chips ? ': the filter above stays' : ''}.`),
     h('ul', { class: 'sources soft' }, (about.sources ?? []).map(sourceLine)),
     kindsLine(about),
     recent.length > 0 && [h('h3', null, 'You asked'), h('ul', { class: 'examples' }, exampleList(recent, askNow))],

@@ -7,7 +7,7 @@ const OF_WEB = /^https?:\/\//;
 async function copy(url, control) {
   try {
     await navigator.clipboard.writeText(url);
-    say('The address of the file is copied');
+    say('The address of the source is copied');
     control.textContent = 'Copied';
   } catch {
     control.textContent = url; // to be copied by hand
@@ -18,6 +18,6 @@ async function copy(url, control) {
 export function sourceLink(url, title) {
   if (!url) return null;
   if (OF_WEB.test(url)) return h('a', { class: 'source', href: url, rel: 'noreferrer', 'aria-label': `Source of ${title}` }, 'Source');
-  const control = button('Copy file address', () => copy(url, control), { class: 'quiet source', 'aria-label': `Copy file address: ${title}` });
+  const control = button('Copy source address', () => copy(url, control), { class: 'quiet source', 'aria-label': `Copy source address: ${title}` });
   return control;
 }
