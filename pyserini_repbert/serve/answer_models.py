@@ -87,13 +87,16 @@ class PassageSpan(TypedDict):
     ]
     row: Annotated[
         int | None,
-        Field(description='of Parquet: the number of the row in the file, from 1; otherwise null'),
+        Field(
+            description='of Parquet and Excel: the number of the row in the file, from 1; '
+            'otherwise null'
+        ),
     ]
     last_page: Annotated[
         int | None,
         Field(
-            description='the printed page on which the passage ends, where no word tells which of '
-            'its pages answers: the anchor has the first one; otherwise null'
+            description='of a PDF, if no word tells which of its printed pages answers: the page on '
+            'which the passage ends (the anchor names the page on which it begins); otherwise null'
         ),
     ]
     is_code: Annotated[bool, Field(description='whether the file is the source of a program')]
@@ -586,7 +589,10 @@ class OutlineResponse(OfIndex):
     ]
     row: Annotated[
         int | None,
-        Field(description='the number of its row in the file, from 1; null for what is no row'),
+        Field(
+            description='of Parquet and Excel: the number of the row in the file, from 1; '
+            'otherwise null'
+        ),
     ]
     url: Annotated[str, Field(description="the address of its source; '' if it has none")]
     is_code: Annotated[bool, Field(description='whether it is the source of a program')]
