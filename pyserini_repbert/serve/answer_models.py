@@ -95,8 +95,9 @@ class PassageSpan(TypedDict):
     last_page: Annotated[
         int | None,
         Field(
-            description='of a PDF, if no word tells which of its printed pages answers: the page on '
-            'which the passage ends (the anchor names the page on which it begins); otherwise null'
+            description='of a PDF, if no word tells which of its printed pages answers: the page '
+            'on which the passage ends (the anchor names the page on which it begins); otherwise '
+            'null'
         ),
     ]
     is_code: Annotated[bool, Field(description='whether the file is the source of a program')]

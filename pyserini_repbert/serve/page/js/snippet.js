@@ -3,14 +3,17 @@
 const LEFT_OUT = '… ';
 const SURE = 0.9; // share of the room that a text is sure to fit into: lines are seldom full
 
-/** Where the marked words {start, end} begin and end of which `room` characters show the most different ones, then the most. */
+const MOST_WORDS = 300; // that are looked at
+
+const howManyDiffer = (words) => new Set(words.map((own) => own.text)).size;
+
+/** Where the first marked words {start, end} begin and end of which `room` characters show the most different ones; null without any. */
 function densest(words, room) {
   let best = null;
   for (const [first, { start }] of words.entries()) {
     const inside = words.slice(first).filter(({ end }) => end - start <= room);
-    const different = new Set(inside.map((own) => own.text)).size;
-    const isBetter = !best || different > best.different || (different === best.different && inside.length > best.inside);
-    if (inside.length && isBetter) best = { start, end: inside.at(-1).end, different, inside: inside.length };
+    const different = howManyDiffer(inside);
+    if (different > (best?.different ?? 0)) best = { start, end: inside.at(-1).end, different };
   }
   return best;
 }
@@ -50,8 +53,10 @@ function fittingParts(element, parts, isCode) {
   if (element.scrollHeight <= element.clientHeight + 1) return parts;
   const text = parts.map((own) => own.text).join('');
   const room = Math.floor(SURE * text.length * element.clientHeight / element.scrollHeight);
-  const words = densest(markedWords(parts), room);
-  if (!words || words.end <= room) return parts;
+  const marked = markedWords(parts).slice(0, MOST_WORDS);
+  const words = densest(marked, room);
+  const atStart = howManyDiffer(marked.filter(({ end }) => end <= room));
+  if (!words || atStart >= words.different) return parts;
   const centred = Math.floor((words.start + words.end - room) / 2);
   const start = cleanStart(text, Math.max(Math.min(centred, text.length - room), 0), { latest: words.start, isCode });
   return start > 0 ? partsFrom(parts, start, isCode) : parts;
