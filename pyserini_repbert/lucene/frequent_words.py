@@ -1,6 +1,6 @@
 """The frequent words of languages (stop words), by Lucene's lists in Anserini's jar.
 
-To open the jar takes .14 s of a processor. So the words are kept in the cache folder.
+Opening the jar takes .14 s of processor time. So the words are kept in the cache folder.
 """
 
 from __future__ import annotations
