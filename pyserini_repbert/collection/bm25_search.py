@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
@@ -50,7 +51,7 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
 
     def __init__(self, generation: Generation, settings: SparseSettings) -> None:
         super().__init__(str(generation.lucene_folder), settings)
-        self.word_forms = generation.settings.word_forms
+        self.word_forms = WordForms.UNITED
         self.generation = generation
 
     def within(self, wanted: DocumentFilter) -> FilteredBm25:

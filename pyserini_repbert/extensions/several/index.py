@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from pyserini_repbert.collection.filter_texts import SearchedBeside, named_fields
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.data.word_forms import unite
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extensions.several.names import index_names, prefix_of, split_location
 from pyserini_repbert.extensions.several.searching import MergedRanking, SeveralSearcher
@@ -111,7 +112,7 @@ class SeveralIndexes(Index):
         for field in sorted(named_fields(text)):
             lacking = []
             for name, part in self.parts.items():
-                if part.generation.form_of(field) not in part.generation.field_types:
+                if unite(field) not in part.generation.field_types:
                     lacking.append(name)
             if lacking:
                 logger.warning("no document of %s has a field '%s'", ' and '.join(lacking), field)

@@ -81,8 +81,6 @@ def _settings_of_trial(folder: Path) -> dict[str, Any]:
 
     settings = required_side(folder, Side.TRIAL).settings
     wanted = dict(vars(wanted_of(settings)))
-    # A trial has the forms of words that the collection has.
-    del wanted['word_forms']
     models = wanted.pop('models')
     return {**wanted, **models, 'encoder': settings.encoder, 'precision': settings.precision}
 
