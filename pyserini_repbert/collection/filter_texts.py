@@ -479,12 +479,14 @@ def _check_signs_beside_or(item: tree.OrOperation) -> None:
 
 def _is_in_calendar(text: str) -> bool:
     """Whether a text in the form of an ISO date, or of its beginning, is of the calendar."""
-    year, month, day = text[:4], text[5:7], text[8:10]
-    hour, minute = text[11:13], text[14:16]
+    month = text[5:7]
+    day = text[8:10] or 1
+    hour = text[11:13] or 0
+    minute = text[14:16] or 0
     if not month:
         return True
     try:
-        datetime(int(year), int(month), int(day or 1), int(hour or 0), int(minute or 0))
+        datetime(int(text[:4]), int(month), int(day), int(hour), int(minute))
     except ValueError:
         return False
     return True

@@ -93,7 +93,9 @@ def find_lost(
     gone : the numbers of the documents that it no longer has
     renames : documents that only got another docid
     """
-    passed_over = {docid for rename in renames for docid in (rename.old, rename.new)}
+    passed_over = set()
+    for rename in renames:
+        passed_over.update((rename.old, rename.new))
     n_new: Counter[str] = Counter()
     whole_files = set()
     for docid, file in _read_new_files(connection, generation, source):

@@ -54,8 +54,10 @@ _UNFINISHED = '.unfinished'
 
 # Of each row: the attributes of `ShardRows` and `PassageShard`.
 ROW_FILES = ('vectors', 'documents', 'numbers', 'inputs')
-_FURTHER_FILES = tuple(name for kind in representations() for name in kind.files)
-_ARRAY_FILE = rf'({"|".join((*ROW_FILES, "scales", *_FURTHER_FILES))})\.npy'
+_ARRAYS = [*ROW_FILES, 'scales']
+for _kind in representations():
+    _ARRAYS += _kind.files
+_ARRAY_FILE = rf'({"|".join(_ARRAYS)})\.npy'
 SHARD_FORM = FolderForm('shard of a collection', (_ARRAY_FILE, re.escape(_RECORD)))
 
 _CONFIG = ConfigDict(strict=True, extra='forbid', defer_build=True)

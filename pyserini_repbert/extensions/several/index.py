@@ -134,17 +134,17 @@ class SeveralIndexes(Index):
     def offered(self) -> OfferedRankings:
         """The rankings that all have; none takes a document, or knows how likely hits are."""
         first, *others = [part.offered for part in self.parts.values()]
-        names = tuple(name for name in first.names if all(name in other.names for other in others))
-        scanned = {name: ranking for name, ranking in first.scanned.items() if name in names}
+        shared = set(first.names).intersection(*(other.names for other in others))
+        scanned = {name: ranking for name, ranking in first.scanned.items() if name in shared}
         is_usual = all(other.usual == first.usual for other in others)
         return OfferedRankings(
-            names,
-            of_vectors=first.of_vectors & set(names),
-            of_models=first.of_models & set(names),
-            with_feedback=first.with_feedback & set(names),
+            tuple(name for name in first.names if name in shared),
+            of_vectors=first.of_vectors & shared,
+            of_models=first.of_models & shared,
+            with_feedback=first.with_feedback & shared,
             scanned=scanned,
             usual=first.usual if is_usual else '',
-            fused=tuple(name for name in first.fused if name in names),
+            fused=tuple(name for name in first.fused if name in shared),
         )
 
     @property
