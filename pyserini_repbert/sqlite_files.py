@@ -40,7 +40,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def make_tables(connection: sqlite3.Connection, schema: str) -> None:
-    """Execute the statements of a schema, each of which ends a line with a semicolon."""
+    """Execute the statements of a schema. Each ends with a semicolon at the end of a line."""
     for statement in schema.split(';\n'):
         connection.execute(statement)
 

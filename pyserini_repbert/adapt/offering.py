@@ -83,7 +83,7 @@ def collection_rankings(offered: OfferedSearch, names: Sequence[str]) -> tuple[s
 def learned_parts(first: Ranker) -> list[Ranker]:
     """The rankings that are learned from, the dense one first.
 
-    What only scores the hits of others again, as token vectors do, is none of them.
+    A part that only scores the hits of others again, as token vectors do, is left out.
     """
     if not first.parts:
         return [first]

@@ -27,7 +27,7 @@ from pyserini_repbert.ranking import (
 )
 from pyserini_repbert.trace import Trace
 
-# Of a smaller share of allowed documents, Lucene gets their ids; else hits are left out afterwards.
+# If fewer documents are allowed, Lucene gets their ids; otherwise hits are left out afterwards.
 _FEW = 1 / 2
 # How much deeper each further search goes.
 _DEEPER = 4

@@ -235,7 +235,7 @@ def _owner_differences(generation: Generation) -> Iterator[str]:
 
 
 def _source_differences(connection: sqlite3.Connection, generation: Generation) -> Iterator[str]:
-    """What differs in the tables about sources, of which only the current version is stored."""
+    """What differs in the tables about sources. Only their current version is stored."""
     alive = {'generation': generation.number}
     (without_source,) = connection.execute(
         f'SELECT COUNT(*) FROM fields WHERE {ALIVE} AND source NOT IN (SELECT source FROM sources)',

@@ -376,7 +376,7 @@ class Generation:
         try:
             return np.fromiter(docnos, np.int64)
         except (ValueError, TypeError, OverflowError) as error:
-            raise self.damage(f'a document has a number that is none ({error})') from error
+            raise self.damage(f'the number of a document is not a number ({error})') from error
 
     @cached_property
     def live_documents(self) -> NDArray[np.bool_]:
@@ -617,7 +617,7 @@ class Generation:
         return docnos
 
     def _checked_docnos(self, docnos: Iterable[object]) -> list[int]:
-        """Numbers of documents. Raises DamagedFileError for what is none."""
+        """Numbers of documents. Raises DamagedFileError for other values."""
         numbers = []
         for docno in docnos:
             if not isinstance(docno, (int, np.integer)):

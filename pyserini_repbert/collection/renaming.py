@@ -49,7 +49,7 @@ def find_renames(
     """Which documents of a source have only got another docid.
 
     Texts are compared, and each document is taken once. Of several with the same text, one with the
-    same name of its file, or else the same title, is preferred.
+    same file name is preferred, then one with the same title.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ class NewRows:
     inputs: dict[bytes, str] = field(default_factory=dict)
 
     def add(self, docno: int, number: int, digest: bytes, text: str) -> RowOfShard:
-        """Add a row for passage `number` of document `docno`, of which the encoder reads `text`."""
+        """Add a row for passage `number` of document `docno`; the encoder reads `text`."""
         self.documents.append(docno)
         self.numbers.append(number)
         self.digests.append(digest)

@@ -121,7 +121,7 @@ class _StoredDocument:
 
 
 def _value_differences(name: str, expected: set[_Row], rows: Sequence[_Row]) -> Iterator[str]:
-    """How the values that filters compare differ from those of the document's fields."""
+    """How the values that filters compare differ from the document's fields."""
     found = set(rows)
     for what, values in (('lack', expected - found), ('have also', found - expected)):
         for field_name, kind, value in sorted(values, key=repr)[:1]:

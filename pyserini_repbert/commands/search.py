@@ -705,7 +705,7 @@ def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: M
 def _advise_exact_search(options: argparse.Namespace, scan: str, n_topics: int) -> None:
     """Say on stderr that a scan is slower for so many topics, if it is."""
     together = min(n_topics, options.batch_size)
-    # Exact search multiplies the vectors of many questions together, not those of their tokens.
+    # Exact search multiplies the vectors of many questions together, but not the vectors of tokens.
     is_dense = not options.rankings or 'dense' in options.rankings
     if scan and is_dense and together >= _MANY and not options.quiet:
         print(

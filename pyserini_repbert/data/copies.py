@@ -13,7 +13,7 @@ _MOST_RANKED = 1000
 
 @dataclass(frozen=True)
 class DistinctHits:
-    """The best hits of a ranking, no two of which are files with the same text.
+    """The best hits of a ranking, each with another text.
 
     Attributes
     ----------

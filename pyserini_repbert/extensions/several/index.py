@@ -75,7 +75,7 @@ class SeveralIndexes(Index):
                 index.share_encoders(earlier)
 
     def _common_rankings(self) -> tuple[str, ...]:
-        """The searched rankings: those of the first collection that all collections have.
+        """The searched rankings: the first collection's, if all other collections have them.
 
         Raises InputError if there are none.
         """

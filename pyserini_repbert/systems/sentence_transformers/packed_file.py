@@ -25,7 +25,7 @@ _MAGIC = b'E5S1'
 _VERSION = 1
 _BLOCK_WEIGHTS = 32
 _BLOCK = np.dtype([('scale', '<f2'), ('weights', 'u1', _BLOCK_WEIGHTS // 2)])
-_MIDDLE = 8  # what stands for a weight of 0
+_MIDDLE = 8  # the code of a weight of 0
 # What a tensor consists of, by the number of its type.
 _ITEMS = {0: np.dtype('<f4'), 1: _BLOCK}
 
