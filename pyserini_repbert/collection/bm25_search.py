@@ -27,7 +27,8 @@ from pyserini_repbert.ranking import (
 )
 from pyserini_repbert.trace import Trace
 
-# If fewer documents are allowed, Lucene gets their ids; otherwise hits are left out afterwards.
+# If a smaller share of documents is allowed, Lucene gets their ids. Otherwise hits are left out
+# afterwards.
 _FEW = 1 / 2
 # How much deeper each further search goes.
 _DEEPER = 4
