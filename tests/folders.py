@@ -75,3 +75,12 @@ def change_model(checkpoint: Path, part: str) -> None:
 def passage_vectors(generation, spans):
     """The vectors of passages of a collection, as its shards have them: (n, d)."""
     return np.stack([generation.shards[span.shard].shard.vectors[span.row] for span in spans])
+
+
+def all_documents(generation):
+    """All documents of a generation, in the order of their numbers."""
+    from pyserini_repbert.collection.store import ALIVE
+
+    numbers = generation.select(f'SELECT docno FROM fields WHERE {ALIVE} ORDER BY docno')
+    docids = generation.docids([docno for (docno,) in numbers])
+    return [document for document in generation.documents(docids) if document is not None]

@@ -6,7 +6,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -331,15 +331,6 @@ class Generation:
             else:
                 texts.append(f'{document.title} {document.text}'.strip())
         return texts
-
-    def all_documents(self) -> Iterator[Document]:
-        """All documents, in the order of their numbers."""
-        numbers = self.select(f'SELECT docno FROM fields WHERE {ALIVE} ORDER BY docno')
-        for first in range(0, len(numbers), 500):
-            part = [docno for (docno,) in numbers[first : first + 500]]
-            for document in self.documents(self.docids(part)):
-                if document is not None:
-                    yield document
 
     def fields(self, docids: Sequence[str]) -> list[dict[str, Any] | None]:
         """The fields of documents, without reading their texts; None for a docid not here.

@@ -23,7 +23,7 @@ import kill_at
 import numpy as np
 import pytest
 import torch
-from folders import passage_vectors
+from folders import all_documents, passage_vectors
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from pyserini_repbert.collection import (
@@ -228,7 +228,7 @@ def open_one(folder, log, further='none'):
 def answers(folder):
     """All that a reader gets: the vectors of all passages by docid and span, and all documents."""
     generation = open_generation(folder)
-    docids = [document.docid for document in generation.all_documents()]
+    docids = [document.docid for document in all_documents(generation)]
     vectors = {}
     for docid, docno in zip(docids, generation.docnos(docids), strict=True):
         for span in generation.passages([docno])[docno]:

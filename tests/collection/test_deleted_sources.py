@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from folders import write_files
+from folders import all_documents, write_files
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
@@ -64,7 +64,7 @@ def names(collection):
 
 
 def docids(generation):
-    return sorted(document.docid for document in generation.all_documents())
+    return sorted(document.docid for document in all_documents(generation))
 
 
 def test_nothing_of_a_deleted_source_stays(collection, folders):

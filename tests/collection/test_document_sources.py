@@ -5,6 +5,7 @@ import random
 import sqlite3
 
 import pytest
+from folders import all_documents
 
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.digests import OWNERS
@@ -23,7 +24,7 @@ def folders(tmp_path):
 
 
 def texts(collection):
-    return {document.docid: document.text for document in collection.generation.all_documents()}
+    return {document.docid: document.text for document in all_documents(collection.generation)}
 
 
 def rows(folder):

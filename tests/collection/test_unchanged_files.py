@@ -5,7 +5,7 @@ import sqlite3
 import time
 
 import pytest
-from folders import write_files
+from folders import all_documents, write_files
 
 from pyserini_repbert.collection import Collection, source_files
 from pyserini_repbert.collection.files import folder_corpus
@@ -70,7 +70,7 @@ def sync(open_collection, folder, opened, no_clock_step):
 
 def texts(tmp_path):
     with Collection.open(tmp_path / 'mine') as collection:
-        documents = collection.generation.all_documents()
+        documents = all_documents(collection.generation)
         return {document.docid: document.text for document in documents}
 
 

@@ -7,6 +7,7 @@ import unicodedata
 from contextlib import closing
 
 import pytest
+from folders import all_documents
 
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.data.word_forms import WordForms
@@ -53,7 +54,7 @@ def test_bm25_finds_words_in_each_form(open_collection, language):
             texts[f'{number}-{name.replace(" ", "-")}'] = f'{change(word)} 7{number}'
     with open_collection(sparse='bm25', language=language) as collection:
         collection.sync([{'id': docid, 'text': text} for docid, text in texts.items()], 's')
-        assert {item.docid: item.text for item in collection.generation.all_documents()} == texts
+        assert {item.docid: item.text for item in all_documents(collection.generation)} == texts
         searcher = collection.searcher(rankings=['bm25'])
         for number, word in enumerate(words):
             for change in CHANGES.values():
