@@ -105,25 +105,11 @@ class StagedRows:
         )
         return {known.docid: known for known in map(KnownDocument._make, rows)}
 
-    def numbers_of_files(self, files: Iterable[str], docids: Iterable[str]) -> set[int]:
-        """The numbers of documents that files have had.
-
-        Parameters
-        ----------
-        files : their paths in the corpus
-        docids : their docids, and the beginnings of those within ('a.csv#1'): earlier releases
-            stored no path of a file
-        """
+    def numbers_of_files(self, files: Iterable[str]) -> set[int]:
+        """The numbers of documents that files have had; `files` are their paths in the corpus."""
         numbers: set[int] = set()
         for file in files:
             rows = self.connection.execute('SELECT docno FROM origins WHERE file = ?', [file])
-            numbers.update(docno for (docno,) in rows)
-        for docid in docids:
-            rows = self.connection.execute(
-                'SELECT docno FROM documents WHERE docid = ? OR (docid > ? AND docid < ?)',
-                # '$' is the character behind '#'.
-                [docid, f'{docid}#', f'{docid}$'],
-            )
             numbers.update(docno for (docno,) in rows)
         return numbers
 

@@ -360,7 +360,7 @@ OF_SHOWN = {
     'DELETE FROM documents WHERE docno = 0': 'document number 0 has no docid',
     'UPDATE documents SET docno = 1000000000000 WHERE docno = 4': 'a document has the number 1000',
     'DELETE FROM passages WHERE docno = 0': "document 'a' has no passage",
-    "UPDATE field_values SET docno = 'x' WHERE docno = 0": 'the number of a document is not a number',
+    "UPDATE field_values SET docno = 'x' WHERE docno = 0": 'document is not a number',
     'UPDATE field_values SET docno = 99 WHERE docno = 0': 'a document has the number 99',
     "UPDATE shards SET name = 'x' || name": 'has no row',
     'DROP TABLE texts': 'collection.sqlite is damaged (no such table: texts)',
