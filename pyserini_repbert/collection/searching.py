@@ -61,7 +61,6 @@ if TYPE_CHECKING:
         DenseDocumentSearcher | RepresentationSearcher | FilteredBm25 | RescoredSearcher
     )
 
-logger = logging.getLogger(__name__)
 
 # Filters of a searcher whose documents are kept.
 _MOST_FILTERS = 32

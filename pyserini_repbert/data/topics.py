@@ -32,7 +32,6 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.ranking import Query
 
-logger = logging.getLogger(__name__)
 
 _CAR = 'enwiki:'
 # As NIST gives the queries of its Web tracks; the Million Query track has a priority between.
