@@ -83,9 +83,10 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
 
         A document without any of them has none.
         """
-        reasons: dict[str, tuple[Reason, ...]] = {}
-        for docid, words in self.word_weights(query, docids).items():
-            reasons[docid] = (Reason(ReasonKind.WORDS, self.name, tuple(words)),)
+        reasons: dict[str, tuple[Reason, ...]] = {
+            docid: (Reason(ReasonKind.WORDS, self.name, tuple(words)),)
+            for docid, words in self.word_weights(query, docids).items()
+        }
         return reasons
 
 

@@ -63,9 +63,9 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
         found.extend(judgments_of(folder).problems())
         found.note(_check_adaptation, generation)
         lucene = found.note(_check_lucene, generation)
-        of_parts = []
-        for part in loaded('in_collections'):
-            of_parts.append(found.note(partial(_check_part, part), generation))
+        of_parts = [
+            found.note(partial(_check_part, part), generation) for part in loaded('in_collections')
+        ]
     if found.lines:
         raise _damage(folder, found)
     manifest = generation.manifest

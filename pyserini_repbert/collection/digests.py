@@ -24,9 +24,7 @@ _LINKS = ('source_links', ('source', 'link'))
 
 def digest_sources(connection: sqlite3.Connection) -> str:
     """The sha256 of all rows about sources, in hexadecimal."""
-    tables = {}
-    for table, columns in _COLUMNS:
-        tables[table] = _quoted_rows(connection, table, columns)
+    tables = {table: _quoted_rows(connection, table, columns) for table, columns in _COLUMNS}
     links, columns = _LINKS
     rows = _quoted_rows(connection, links, columns)
     if rows:

@@ -129,9 +129,10 @@ class StagedRows:
             'AND docno IN (SELECT value FROM json_each(?))',
             [json.dumps(docnos)],
         )
-        locations = {}
-        for docno, number, digest, shard, row in rows:
-            locations[docno, number, digest] = RowOfShard(shard, row)
+        locations = {
+            (docno, number, digest): RowOfShard(shard, row)
+            for docno, number, digest, shard, row in rows
+        }
         return locations
 
     def shard_name(self, shard: int) -> str:

@@ -379,10 +379,11 @@ def _parse_record(content: bytes) -> _ShardRecord:
     values = parse_json(content.decode())
     if not isinstance(values, dict):
         raise ValueError('no object')
-    further = {}
-    for kind in representations():
-        if kind.name in values:
-            further[kind.name] = _checked(values.pop(kind.name), kind.work.record_type)
+    further = {
+        kind.name: _checked(values.pop(kind.name), kind.work.record_type)
+        for kind in representations()
+        if kind.name in values
+    }
     for name, value in values.items():
         if name != 'files' and isinstance(value, dict):
             raise InputError(

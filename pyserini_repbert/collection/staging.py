@@ -372,9 +372,10 @@ class Staging:
         return shard
 
     def _write_shard(self, rows: NewRows, parent: Path) -> PassageShard:
-        encoded: dict[bytes, Encoded] = {}
-        for digest, vector in self.vectors.vectors_of(rows.inputs).items():
-            encoded[digest] = Encoded(vector)
+        encoded: dict[bytes, Encoded] = {
+            digest: Encoded(vector)
+            for digest, vector in self.vectors.vectors_of(rows.inputs).items()
+        }
         vectors = np.empty((len(rows.digests), self._dimension), np.float32)
         for row, digest in enumerate(rows.digests):
             vectors[row] = encoded[digest].vector

@@ -261,9 +261,10 @@ class Writer:
         )
 
     def _new_manifest(self, lucene: LuceneState) -> GenerationManifest:
-        shards = []
-        for state in shard_states(self.staging):
-            shards.append(ShardOfGeneration.of(state.name, state.rows, state.dead))
+        shards = [
+            ShardOfGeneration.of(state.name, state.rows, state.dead)
+            for state in shard_states(self.staging)
+        ]
         return GenerationManifest(
             number=self.staging.generation,
             settings=self.settings,

@@ -523,9 +523,7 @@ def _shown_scores(
     """
     if pipeline.first is None or len(pipeline.first.parts) < 2 or pipeline.rerankers is not None:
         return []
-    rankings = {}
-    for name, notes in watcher.parts['search'].parts.items():
-        rankings[name] = notes.run[topic.qid]
+    rankings = {name: notes.run[topic.qid] for name, notes in watcher.parts['search'].parts.items()}
     return scores_in_rankings(hits, rankings)
 
 

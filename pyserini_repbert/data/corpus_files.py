@@ -131,9 +131,7 @@ def _guess_format(asked: CorpusRequest) -> str:
 
 def _guess_folder(asked: CorpusRequest) -> str:
     """The one format that all files of lines in a folder have; '' if there are several."""
-    formats = set()
-    for path in _line_files(asked.path):
-        formats.add(guess_records(replace(asked, source=path)))
+    formats = {guess_records(replace(asked, source=path)) for path in _line_files(asked.path)}
     return formats.pop() if len(formats) == 1 else ''
 
 

@@ -184,9 +184,10 @@ def _plain_value(file: YamlFile, node: Any) -> Any:
 
 def _named_resources(shared: SharedFile, top: RegressionFile) -> dict[str, Resource]:
     """All resources, each with its name; the file's own replace shared ones."""
-    resources = {}
-    for name, resource in (shared.resources | top.resources).items():
-        resources[name] = resource.model_copy(update={'name': name})
+    resources = {
+        name: resource.model_copy(update={'name': name})
+        for name, resource in (shared.resources | top.resources).items()
+    }
     return resources
 
 

@@ -166,9 +166,10 @@ def run_all(
 def _with_scores(job: ConditionJob, result: _Result, is_remembered: bool) -> Outcome:
     """The outcome of a condition that was run, now or before."""
     condition = job.condition
-    scores = []
-    for expected, measured in zip(condition.expected, result.measured, strict=True):
-        scores.append(Score(expected, judge(expected, measured), measured))
+    scores = [
+        Score(expected, judge(expected, measured), measured)
+        for expected, measured in zip(condition.expected, result.measured, strict=True)
+    ]
     return Outcome(
         condition=condition,
         status=min((score.status for score in scores), key=_WORST_FIRST.index),

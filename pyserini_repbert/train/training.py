@@ -267,9 +267,10 @@ def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
         crosses = model.config.get('ranking', {}).get('system') == 'monobert'
         scorer = CrossEncoderTeacher(model) if crosses else BiEncoderTeacher(model)
     group = recipe.training.group
-    sources = []
-    for number, source in enumerate(recipe.data):
-        sources.append(TrainingSource(source, number, guard, group, recipe.teacher, scorer))
+    sources = [
+        TrainingSource(source, number, guard, group, recipe.teacher, scorer)
+        for number, source in enumerate(recipe.data)
+    ]
     return sources
 
 

@@ -102,18 +102,20 @@ class SeveralIndexes(Index):
 
     def _filtered(self, wanted: DocumentFilter) -> dict[str, Any]:
         """The collections within a filter."""
-        filtered = {}
-        for name, part in self.parts.items():
-            filtered[name] = part.within(replace(wanted, beside=self._beside[name]))
+        filtered = {
+            name: part.within(replace(wanted, beside=self._beside[name]))
+            for name, part in self.parts.items()
+        }
         return filtered
 
     def _say_unknown_fields(self, text: str) -> None:
         """Log which collections lack a field that a filter names."""
         for field in sorted(named_fields(text)):
-            lacking = []
-            for name, part in self.parts.items():
-                if unite(field) not in part.generation.field_types:
-                    lacking.append(name)
+            lacking = [
+                name
+                for name, part in self.parts.items()
+                if unite(field) not in part.generation.field_types
+            ]
             if lacking:
                 logger.warning("no document of %s has a field '%s'", ' and '.join(lacking), field)
 

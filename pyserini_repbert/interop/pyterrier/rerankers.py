@@ -186,9 +186,7 @@ def _usual_name(system: Any, number: int) -> str:
 
 def _run(frame: Any) -> Run:
     """The rankings of a result frame, without scores."""
-    run = {}
-    for (qid,), rows in ranked_rows(frame, ['qid']):
-        run[qid] = Ranking(map(str, rows['docno']))
+    run = {qid: Ranking(map(str, rows['docno'])) for (qid,), rows in ranked_rows(frame, ['qid'])}
     return run
 
 

@@ -176,9 +176,7 @@ def _read_vocabulary(stream: _Stream) -> PackedVocabulary:
         raise ValueError('its pieces do not follow each other')
     if not np.isfinite(scores).all():
         raise ValueError('a piece has a score that is not finite')
-    pieces = []
-    for number in range(n):
-        pieces.append(text[ends[number] : ends[number + 1]].decode('utf-8'))
+    pieces = [text[ends[number] : ends[number + 1]].decode('utf-8') for number in range(n)]
     replaced = _read_replacements(stream)
     return PackedVocabulary(pieces, scores, bos, eos, pad, unk, replaced)
 
