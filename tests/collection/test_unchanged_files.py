@@ -167,17 +167,6 @@ def test_a_sync_of_an_earlier_release_is_noticed(sync, opened, tmp_path):
     assert len(opened['read']) == 3
 
 
-def test_a_collection_of_an_earlier_release_is_read_once(sync, opened, tmp_path):
-    sync()
-    with sqlite3.connect(tmp_path / 'mine' / 'collection.sqlite') as connection:
-        connection.execute('DROP TABLE source_files')
-        connection.execute('DROP TABLE source_readers')
-    sync()
-    assert len(opened['read']) == 3
-    sync()
-    assert opened['read'] == []
-
-
 def test_an_interrupted_sync_leaves_no_record(sync, opened, folder, monkeypatch):
     from pyserini_repbert.collection.writing import Writer
 
