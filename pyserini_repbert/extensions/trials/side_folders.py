@@ -53,7 +53,9 @@ class Side(StrEnum):
         return f'.next-{self}'
 
 
-_NAMES = [*Side, *(side.next for side in Side)]
+_NAMES: list[str] = []
+for _side in Side:
+    _NAMES += [_side, _side.next]
 _SIDE_NAMES = f'({"|".join(map(re.escape, _NAMES))})'
 
 
