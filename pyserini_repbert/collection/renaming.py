@@ -93,7 +93,7 @@ def find_lost(
     gone : the numbers of the documents that it no longer has
     renames : documents that only got another docid
     """
-    passed_over = set()
+    passed_over: set[str] = set()
     for rename in renames:
         passed_over.update((rename.old, rename.new))
     n_new: Counter[str] = Counter()
