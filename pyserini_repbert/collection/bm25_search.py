@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.lucene.frequent_words import without_frequent_words
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
@@ -27,7 +28,8 @@ from pyserini_repbert.ranking import (
 )
 from pyserini_repbert.trace import Trace
 
-# Of a smaller share of allowed documents, Lucene gets their ids; else hits are left out afterwards.
+# If a smaller share of documents is allowed, Lucene gets their ids. Otherwise hits are left out
+# afterwards.
 _FEW = 1 / 2
 # How much deeper each further search goes.
 _DEEPER = 4
@@ -59,7 +61,7 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
 
     def __init__(self, generation: Generation, settings: SparseSettings) -> None:
         super().__init__(str(generation.lucene_folder), settings)
-        self.word_forms = generation.settings.word_forms
+        self.word_forms = WordForms.UNITED
         self.generation = generation
 
     def within(self, wanted: DocumentFilter) -> FilteredBm25:
@@ -102,9 +104,10 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
 
         A document without any of them has none.
         """
-        reasons: dict[str, tuple[Reason, ...]] = {}
-        for docid, words in self.word_weights(query, docids).items():
-            reasons[docid] = (Reason(ReasonKind.WORDS, self.name, tuple(words)),)
+        reasons: dict[str, tuple[Reason, ...]] = {
+            docid: (Reason(ReasonKind.WORDS, self.name, tuple(words)),)
+            for docid, words in self.word_weights(query, docids).items()
+        }
         return reasons
 
 
