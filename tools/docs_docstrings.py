@@ -3,7 +3,7 @@
 The types are in the signature.
 
 `name : description` becomes `name` with the description below it, so that mkdocstrings takes the
-type from the annotation; likewise the text under Returns.
+type from the annotation. The text under Returns is moved below in the same way.
 """
 
 from __future__ import annotations
