@@ -74,7 +74,7 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
     manifest = generation.manifest
     shards = '1 shard' if len(manifest.shards) == 1 else f'{len(manifest.shards)} shards'
     line = (
-        f'{folder}: whole, generation {manifest.number}: {manifest.documents} documents, '
+        f'{folder}: intact, generation {manifest.number}: {manifest.documents} documents, '
         f'{manifest.passages} passages in {shards}, encoder '
         f"'{manifest.settings.encoder}', language '{manifest.settings.language}'; "
         f'{_describe_further(manifest.settings)}{lucene}'
@@ -218,7 +218,7 @@ def _generation_differences(generation: Generation) -> Iterator[str]:
 
 
 def _identity_differences(generation: Generation) -> Iterator[str]:
-    """A second identity; that the first is not the manifest's is said where that is opened."""
+    """A second identity. Opening the manifest refuses a first one that differs from it."""
     tables = generation.select("SELECT 1 FROM sqlite_schema WHERE name = 'identity'")
     if tables and _number(generation, 'SELECT COUNT(*) FROM identity') > 1:
         yield 'the collection has several identities'
@@ -249,7 +249,7 @@ def _owner_differences(generation: Generation) -> Iterator[str]:
 
 
 def _source_differences(connection: sqlite3.Connection, generation: Generation) -> Iterator[str]:
-    """What differs in the tables about sources, of which only the current version is stored."""
+    """What differs in the tables about sources, which have only their current version."""
     alive = {'generation': generation.number}
     (without_source,) = connection.execute(
         f'SELECT COUNT(*) FROM fields WHERE {ALIVE} AND source NOT IN (SELECT source FROM sources)',
@@ -259,7 +259,7 @@ def _source_differences(connection: sqlite3.Connection, generation: Generation) 
         yield f'{without_source} documents have a source that is not in the table of sources'
     expected = generation.manifest.sources_sha256
     if expected is not None and digest_sources(connection) != expected:
-        yield 'the tables of sources, their prefixes, paths, formats and links are not as written'
+        yield 'the sources, their prefixes, paths, formats and links differ from the manifest'
     yield from _sync_differences(connection)
     tables = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'source_prefixes'")
     if tables.fetchone() is None:

@@ -132,7 +132,7 @@ class Collection:
         dtype : in which vectors are stored: 'float32', 'float16' or 'int8'; default: 'float32'
         embedding : encodes passages in the encoder's place, as
             `pipeline.ray_texts.ClusterEmbedding` does; default: the encoder itself
-        further : models of which extensions store something beside dense vectors, as
+        further : models whose output extensions store beside dense vectors, such as
             `multi_vector`, a late-interaction model: a `MultiVectorEncoder` folder, or an opened
             encoder; or 'none'; default: 'none'
 
@@ -452,7 +452,7 @@ class Collection:
         query_encoder : default: opened by the name that the collection has
         more : attributes of `FusionSettings`, or `alpha`, default: interpolation of scores over the
             best, 0.6 for the dense ranking; and a scan by its name, as `ann=True`, which finds
-            passages by their vectors in another way than exact search
+            passages by their vectors without exact search
 
         A searcher whose rankings and fusion are not named is as the collection learned from
         judgments, or as it was set, if that is in use. A reranker that is set is not part of it:

@@ -141,7 +141,7 @@ class Generation:
             self.identity = read_identity(connection)
         if manifest.identity not in (None, self.identity):
             raise DamagedFileError(
-                f'the manifests in {folder / GENERATIONS} are of another collection than {STORE}: '
+                f'the manifests in {folder / GENERATIONS} are not of the collection in {STORE}: '
                 'restore the folder from a copy, or build the collection again'
             )
         self._connection = connection
@@ -209,7 +209,7 @@ class Generation:
         self._lock.close()
 
     def damage(self, what: str) -> DamagedFileError:
-        """The error for something that is not as it was written."""
+        """The error for something that differs from what was written."""
         return damage(self.folder, what)
 
     def docids(self, docnos: Iterable[int]) -> list[str]:
@@ -390,7 +390,7 @@ class Generation:
         try:
             return np.fromiter(docnos, np.int64)
         except (ValueError, TypeError, OverflowError) as error:
-            raise self.damage(f'a document has a number that is none ({error})') from error
+            raise self.damage(f'a document has an invalid number ({error})') from error
 
     @cached_property
     def live_documents(self) -> NDArray[np.bool_]:
@@ -645,7 +645,7 @@ class Generation:
         return docnos
 
     def _checked_docnos(self, docnos: Iterable[object]) -> list[int]:
-        """Numbers of documents. Raises DamagedFileError for what is none."""
+        """Numbers of documents. Raises DamagedFileError for an invalid one."""
         numbers = []
         for docno in docnos:
             if not isinstance(docno, (int, np.integer)):

@@ -177,7 +177,7 @@ def last_published(connection: sqlite3.Connection) -> Published | None:
     try:
         return Published(*row)
     except ValidationError as error:
-        raise sqlite3.DatabaseError('the table of generations has a row that is none') from error
+        raise sqlite3.DatabaseError('the table of generations has an invalid row') from error
 
 
 def write_manifest(folder: Path, manifest: GenerationManifest) -> Published:

@@ -109,7 +109,7 @@ class NewRows:
     inputs: dict[bytes, str] = field(default_factory=dict)
 
     def add(self, docno: int, number: int, digest: bytes, text: str) -> RowOfShard:
-        """Add a row for passage `number` of document `docno`, of which the encoder reads `text`."""
+        """Add a row for passage `number` of document `docno`, which the encoder reads as `text`."""
         self.documents.append(docno)
         self.numbers.append(number)
         self.digests.append(digest)

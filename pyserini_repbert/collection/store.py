@@ -314,7 +314,7 @@ def table_names(connection: sqlite3.Connection) -> set[str]:
 
 
 def damage(folder: Path, what: str) -> DamagedFileError:
-    """The error for something in a collection that is not as it was written."""
+    """The error for something in a collection that differs from what was written."""
     return DamagedFileError(
         f'collection {folder} is damaged, {what}: `index check` names all that differs; '
         'restore the folder from a copy, or build the collection again'

@@ -87,7 +87,7 @@ def hits_text(
 
 
 def _text_lines(hit: Candidate, query: str, width: int, find_words: WordFinder | None) -> list[str]:
-    """A hit's text, cut to a few lines of a width; of a document, its passage and where that is.
+    """A hit's text, cut to a few lines of a width; of a document, its passage and its position.
 
     Empty if the index stores no texts.
     """

@@ -266,8 +266,8 @@ def _compare_shard(target: Path, settings: BundleSettings, passages: Iterator[Pa
     )
     if wrong or not same:
         raise DamagedFileError(
-            f'{path} {wrong or "is not as it was written"}: remove {target}, and resume: it is '
-            f'encoded again',
+            f'{path} {wrong or "differs from what was written"}: remove {target}, and resume: it '
+            'is encoded again',
             parameters=('resume',),
         )
     verify_files(target, record, remembered=False)

@@ -43,8 +43,8 @@ def vocabulary_of(bundle: TermWeightsBundle, encoder: str | None = None) -> list
     tokens = tokenizer.tokens(range(settings.vocabulary))
     if hashlib.sha256('\n'.join(tokens).encode()).hexdigest() != settings.vocabulary_sha256:
         raise MismatchError(
-            f"index {bundle.folder} has another vocabulary than '{name}': give the encoder it was "
-            f"built with ('{settings.encoder}')"
+            f"index {bundle.folder} does not have the vocabulary of '{name}': give the encoder it "
+            f"was built with ('{settings.encoder}')"
         )
     return tokens
 

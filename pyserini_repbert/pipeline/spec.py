@@ -329,7 +329,7 @@ class PipelineSpec(CheckedValues):
     @model_validator(mode='before')
     @classmethod
     def _has_its_extensions(cls, values: Any) -> Any:
-        """Raises InputError for a field of an extension that was taken away."""
+        """Raises InputError for a field of a removed extension."""
         unknown = values.keys() - cls.model_fields if isinstance(values, dict) else ()
         for name in sorted(unknown):
             missing = missing_extension(name)

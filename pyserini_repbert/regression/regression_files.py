@@ -282,7 +282,7 @@ def _count_characters(value: Any) -> int:
 
 
 def _expand_grid(entry: _Repeated, keys: KeyPath, *, left: int) -> Iterator[_Cell[_Repeated]]:
-    """The cells of an entry's grid, of which the file may have `left` more.
+    """The cells of an entry's grid; the file may have `left` more cells.
 
     `only: equal` leaves the cells whose last two axes have the same label, `only: different` the
     others.

@@ -61,7 +61,7 @@ class Outcome:
     ----------
     scores : the expected ones, then the recorded ones
     commands : as a user would type them
-    missing : because of which it was not run
+    missing : what was missing, so that it was not run
     why : a score is missing, or the condition was left out
     seconds : that it took, now or when its remembered result was made
     remembered : whether the scores are an earlier run's

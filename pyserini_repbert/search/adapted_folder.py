@@ -175,7 +175,7 @@ def read_query_map(
     Raises
     ------
     MismatchError
-        If the map was learned for other weights than the encoder's.
+        If the map was not learned for the encoder's weights.
     DamagedFileError
         For a map of another shape, and for one that is not finite.
     """

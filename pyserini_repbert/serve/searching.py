@@ -102,7 +102,7 @@ class Answer:
     copies : if they are grouped: the docids of files with the same text, by the docid of a hit
     below : how many of its ranks are known, if further hits may follow; None if these are all
     parts : of each system, of their fusion if there are several, and of each reranker
-    warnings : what a user should hear of the query
+    warnings : what to tell a user about the query
     added : what extensions add: the fields of the answer, by name
     of_hits : the fields of each hit, by name
     """

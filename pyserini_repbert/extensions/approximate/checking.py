@@ -31,7 +31,7 @@ def describe_anns(generation: Generation) -> list[str]:
         rows = CoveredRows(vectors.folder, record, vectors.shards)
         n_covered = int(np.count_nonzero(rows.is_covered & passages.live))
         lines.append(
-            f'{vectors.folder / ANN}: whole, has {n_covered} of {n_live} passages, {record}'
+            f'{vectors.folder / ANN}: intact, has {n_covered} of {n_live} passages, {record}'
         )
     return lines
 

@@ -226,7 +226,7 @@ def describe_neighbours(folder: Path, index_sha256: str) -> str:
         files = open_neighbours(folder, index_sha256, remembered=False)
     except MismatchError:
         return f'{graph_folder}: {_OUTDATED}'
-    return f'{graph_folder}: whole, {files.record}'
+    return f'{graph_folder}: intact, {files.record}'
 
 
 def open_neighbours(folder: Path, index_sha256: str, remembered: bool = True) -> GraphFiles:

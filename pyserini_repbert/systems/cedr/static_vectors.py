@@ -79,7 +79,7 @@ def convert_vectors(source: Path, target: Path, most_words: int | None = None) -
     target : the folder to make
     most_words : how many of the first words are kept; None for all
 
-    Raises InputError, with file and line, for a line with another number of values than the first.
+    Raises InputError, with file and line, for a line whose number of values differs from the first.
     """
     check_absent(target)
     table = read_vectors(source, most_words)
@@ -136,7 +136,7 @@ def read_vectors(path: Path, most_words: int | None = None) -> WordVectors:
 
 
 def _finite_numbers(columns: list[str]) -> list[float] | None:
-    """The columns as numbers; None if one of them is none."""
+    """The columns as numbers; None if one of them is not a number."""
     try:
         values = [float(column) for column in columns]
     except ValueError:

@@ -147,5 +147,5 @@ def test_costs_write_nothing(tmp_path, monkeypatch, capsys):
         connection.commit()
     before = Path('other.sqlite').read_bytes()
     assert run(main, ['evaluate', 'costs', 'other.sqlite']) != 0
-    assert 'holds other data than answers' in capsys.readouterr().err
+    assert 'does not hold answers' in capsys.readouterr().err
     assert Path('other.sqlite').read_bytes() == before
