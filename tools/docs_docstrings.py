@@ -19,7 +19,7 @@ _ITEM = re.compile(r'(?P<names>\*{0,2}\w+(?:, \*{0,2}\w+)*) : (?P<text>.*)')
 
 
 def as_numpydoc(docstring: str) -> str:
-    """The docstring with the descriptions of its sections on lines of their own.
+    """The docstring with the descriptions of its sections on separate lines.
 
     A paragraph below a list of parameters is moved before the first section, where numpydoc has
     prose.

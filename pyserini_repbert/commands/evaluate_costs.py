@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import (
+    count_text,
     parser,
     positive_int,
     progress,
@@ -95,7 +96,7 @@ def _print_missing(missing: Sequence[Setting]) -> None:
     if missing:
         depths = sorted({setting.k0 for setting in missing})
         print(
-            f'\n{len(missing)} settings left out, whose pairs were not compared: '
+            f'\n{count_text(len(missing), "setting")} left out, whose pairs were not compared: '
             f'--replay-k0 {" ".join(str(k0) for k0 in depths)}'
         )
 

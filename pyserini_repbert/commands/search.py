@@ -697,7 +697,8 @@ def _write_run(options: argparse.Namespace, resolved: ResolvedSearch, machine: M
         first_runs = [searcher.run for searcher in searchers]
         write_provenance(options.provenance, names, first_runs, run)
     times = _times_text(watcher.began, ended, len(topics), ' + '.join(names))
-    print(f'{options.output}: {len(topics)} topics{_losses_text(run, pipeline)}, {times}')
+    n_topics = command.count_text(len(topics), 'topic')
+    print(f'{options.output}: {n_topics}{_losses_text(run, pipeline)}, {times}')
     if 'rerank' in watcher.began or pipeline.rewriting is not None:
         report(options, pipeline.rerankers, watcher)
 

@@ -366,7 +366,8 @@ def _cost_text(cost: StageCost) -> str:
     if cost.tokens is not None:
         spent.append(f'{cost.tokens / n_queries:.0f} tokens')
     spent.append(f'{cost.seconds / n_queries:.3f} s')
-    parts = [f'{cost.stage}: {", ".join(spent)} a query over {cost.queries} queries']
+    queries = 'query' if cost.queries == 1 else 'queries'
+    parts = [f'{cost.stage}: {", ".join(spent)} a query over {cost.queries} {queries}']
     if cost.precision is not None:
         parts.append(cost.precision)
     if cost.stored:
