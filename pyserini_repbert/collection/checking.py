@@ -1,4 +1,4 @@
-"""Whether a collection is whole: its files, SQLite's rows, its vectors, and Lucene's documents."""
+"""Whether a collection is intact: its files, SQLite's rows, its vectors, and Lucene's documents."""
 
 from __future__ import annotations
 

@@ -31,8 +31,9 @@ def check_index(folder: StrPath) -> str:
     """Compare all files of an index with their recorded checksums, and open it.
 
     Returns a line that says what the index holds, and further ones for what extensions keep there,
-    if there is any. All files are read: checksums remembered from
-    earlier checks are not trusted.
+    if there is any. All files are read: checksums remembered from earlier checks are not trusted.
+
+    Raises InputError for an index of another program, which has no checksums.
     """
     folder = Path(folder)
     has_manifest = (folder / MANIFEST).is_file()

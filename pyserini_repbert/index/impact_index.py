@@ -63,7 +63,7 @@ def build_impact_index(
     overwrite: bool = False,
     on_progress: Callable[[int], object] = int,
 ) -> int:
-    """Write an Anserini impact index of a bundle's vectors; the folder appears when it is whole.
+    """Write an Anserini impact index of a bundle's vectors; the folder appears when it is complete.
 
     Passage texts are stored where the bundle stores them. `search.EpicImpactSearcher` searches the
     index, and Pyserini's LuceneImpactSearcher with `search.EpicImpactQueryEncoder`.
@@ -74,7 +74,7 @@ def build_impact_index(
     tokens : the names of the terms, from `vocabulary_of`
     output : the index's folder
     threads : index in parallel
-    overwrite : replace an index that is in `output`, once the new one is whole
+    overwrite : replace an index that is in `output`, once the new one is complete
     on_progress : called with the number of passages indexed since its last call
 
     Returns the number of passages indexed.

@@ -108,7 +108,7 @@ def make_archive(java: Java, jar: Path, options: Sequence[str]) -> Path | None:
         if path.is_file():
             return path
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Java writes a new file, which other processes see when it is whole.
+        # Java writes a new file, which other processes see when it is complete.
         with tempfile.TemporaryDirectory(dir=path.parent) as made:
             folder = Path(made)
             names = folder / 'names'

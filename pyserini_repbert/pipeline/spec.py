@@ -108,7 +108,8 @@ def parse_stage(text: str) -> StageSpec:
     'duobert-large@50:sample=10,seed=1'.
 
     K may be the name of one of CEDR's settings: 'FOLDER@robust04' takes 150 candidates, '@webtrack'
-    100. An unknown METHOD is refused when the reranker is opened.
+    100. Raises InputError for a text of another form, or an option that occurs twice. An unknown
+    METHOD is refused when the reranker is opened.
     """
     name, at, rest = text.rpartition('@')
     depth_text, colon, settings = rest.partition(':')

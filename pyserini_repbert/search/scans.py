@@ -69,7 +69,7 @@ class VectorScan(ABC):
         verify : compare the files that the scan reads with their checksums
 
         Raises InputError for a bundle that cannot be scanned so, DamagedFileError for a file that
-        is not whole.
+        is not intact.
         """
 
 

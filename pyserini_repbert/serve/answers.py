@@ -165,7 +165,7 @@ def excerpt_fields(
     ----------
     index : what holds the documents
     hits : with their passages
-    options : how they are shown; documents that are not parsed are whole
+    options : how they are shown; documents that are not parsed are complete
     query : whose words `display` marks
     """
     fields = []

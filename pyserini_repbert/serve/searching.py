@@ -369,7 +369,7 @@ def _reranker_parts(stages: Sequence[Ranker], notes: Notes) -> list[RankedPart]:
 
 
 def _ranks_known(ranking: Ranking, depth: int, index: ServedIndex) -> int | None:
-    """How many ranks of a ranking are known, if it may continue below; None if it is whole."""
+    """How many ranks of a ranking are known, if it may continue below; None if it is complete."""
     hits = len(ranking)
     return hits if depth <= hits < index.hits else None
 

@@ -60,6 +60,7 @@ PHRASES = (
     Phrase(r'\bmend\b', '"fix"'),
     Phrase(r'\bis there twice\b', '"occurs twice"'),
     Phrase(r'\b(?:not a|no) whole (?:archive|file|gzip|Parquet|state|WARC)\b', '"complete"'),
+    Phrase(r'\b(?:is|are|not) whole\b(?! [a-z])', '"complete", or "intact"'),
     Phrase(r', as no \w+ does\b', '"which no … does", or "too much for a …"'),
     Phrase(r"\b(?:None|\w+Error) where\b|(?<!\S)'' where\b", '"if"'),
     Phrase(r'\b(?:those|that) of\b', 'the noun again, or a possessive: "the encoder\'s"'),

@@ -21,7 +21,7 @@ from pyserini_repbert.extensions.approximate.token_vectors import TokenRankingVe
 def describe_anns(generation: Generation) -> list[str]:
     """A line for each approximate index of a generation, once its files are compared.
 
-    Raises DamagedFileError for an index that is not whole, or does not fit.
+    Raises DamagedFileError for an index that is not intact, or does not fit.
     """
     passages = PassageVectors(generation)
     n_live = int(np.count_nonzero(passages.live))

@@ -78,7 +78,7 @@ _FORM = TypeAdapter(KeptRecord)
 
 
 def write_kept(folder: Path, kept: KeptQuestions) -> None:
-    """Write the file of a collection; until it is whole, readers get the one before."""
+    """Write the file of a collection; until it is complete, readers get the one before."""
     arrays = {}
     for field in fields(FixedVectors):
         arrays[field.name] = np.ascontiguousarray(getattr(kept.vectors, field.name), np.float32)
