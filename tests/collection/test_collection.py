@@ -479,7 +479,7 @@ def test_a_folder_that_is_built_anew_is_another_collection(open_collection):
         with open_collection() as writer:
             writer.sync([{'id': 'new', 'text': 'cat'}])
             assert writer.generation.number == reader.generation.number
-        with pytest.raises(LostCollectionError, match='holds another collection'):
+        with pytest.raises(LostCollectionError, match='no longer holds the collection'):
             reader.refresh()
     with open_collection() as again:
         assert [hit.docid for hit in again.search('cat')] == ['new']

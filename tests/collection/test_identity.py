@@ -44,7 +44,7 @@ def test_an_object_goes_on_with_its_collection_alone(open_collection, tmp_path):
         folder.rename(tmp_path / 'older')
         open_collection().sync([('c', 'fish')])
         for change in (collection.refresh, lambda: collection.add(CAT)):
-            with pytest.raises(LostCollectionError, match='holds another collection'):
+            with pytest.raises(LostCollectionError, match='no longer holds the collection'):
                 change()
         folder.rename(tmp_path / 'another')
         (tmp_path / 'away').rename(folder)

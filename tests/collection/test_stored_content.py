@@ -228,7 +228,7 @@ def test_the_rows_of_prefixes_are_those_that_were_written(statement, folder):
 )
 def test_an_identity_that_is_not_that_of_the_manifest_is_refused(statement, folder):
     damage(folder, statement)
-    with pytest.raises(DamagedFileError, match='than collection.sqlite'):
+    with pytest.raises(DamagedFileError, match='the collection in collection.sqlite'):
         check_collection(folder)
 
 

@@ -249,7 +249,7 @@ def test_a_bundle_of_all_terms_replaces_another(epic_flags, tmp_path, capsys, ch
     flags = ['--output', output, '--prune', '0', '--overwrite', '--store-text']
     assert run(main, [*epic_flags, *flags]) == 0
     assert '20 passages x all terms' in capsys.readouterr().out
-    assert 'whole, 20 passages x 40 float16' in check(output).text
+    assert 'intact, 20 passages x 40 float16' in check(output).text
     bundle = TermWeightsBundle(output)
     assert bundle.has_texts
     assert len(bundle.vector(3)) == 40

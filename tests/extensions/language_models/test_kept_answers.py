@@ -116,7 +116,7 @@ def test_another_file_is_refused(path, tmp_path):
     path.unlink()
     with sqlite3.connect(path) as connection:
         connection.execute('CREATE TABLE mine (a)')
-    with pytest.raises(DamagedFileError, match='holds other data'):
+    with pytest.raises(DamagedFileError, match='does not hold answers'):
         AnswerFile(path).store('d', 'm', ANSWER)
 
 
