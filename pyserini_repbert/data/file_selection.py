@@ -203,7 +203,7 @@ def is_unwanted(name: str, is_folder: bool) -> bool:
 
 
 def checked_patterns(patterns: Iterable[str]) -> GitIgnoreSpec:
-    """Patterns of .gitignore. Raises InputError for an invalid or a too slow one."""
+    """Patterns of .gitignore. Raises InputError for a bad one, or one that takes too long."""
     from pathspec import GitIgnoreSpec
 
     lines = list(patterns)
