@@ -244,7 +244,7 @@ def _source_differences(connection: sqlite3.Connection, generation: Generation) 
     if without_source:
         yield f'{without_source} documents have a source that is not in the table of sources'
     if digest_sources(connection) != generation.manifest.sources_sha256:
-        yield 'the tables of sources, their prefixes, paths, formats and links are not as written'
+        yield 'the sources, their prefixes, paths, formats and links differ from the manifest'
     yield from _sync_differences(connection)
     (without_prefix,) = connection.execute(
         'SELECT COUNT(*) FROM fields JOIN source_prefixes USING (source) '

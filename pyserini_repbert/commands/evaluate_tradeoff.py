@@ -6,7 +6,13 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.commands.command import parser, positive_int, progress, zero_or_more
+from pyserini_repbert.commands.command import (
+    count_text,
+    parser,
+    positive_int,
+    progress,
+    zero_or_more,
+)
 from pyserini_repbert.commands.evaluate_comparing import add_latex_flags
 from pyserini_repbert.commands.flags import add_flags, parse_flags
 from pyserini_repbert.commands.model_grades import load_judgments
