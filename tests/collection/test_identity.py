@@ -66,7 +66,7 @@ def test_every_way_to_read_says_that_another_collection_is_there(open_collection
                 lambda opened=opened: opened.search(frame),
                 lambda opened=opened: opened.more_like('a'),
             ):
-                with pytest.raises(LostCollectionError, match='no longer .*: put it .* open .*again'):
+                with pytest.raises(LostCollectionError, match='no longer .*: put it .* again'):
                     read()
     with open_collection() as again:
         assert [hit.docid for hit in again.search('cat')] == ['b']
