@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.data.word_forms import WordForms
+from pyserini_repbert.lucene.frequent_words import without_frequent_words
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
@@ -41,8 +42,16 @@ _OFF_EACH_TIE = 1e-6
 _MAY_TIE_WITHIN = 2e-4
 
 
+# How much a frequent word counts: a power of two, which no rounding changes.
+WORD_SHARE = 1 / 4
+
+
 class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
-    """BM25 of a generation's documents.
+    """BM25 of a generation's documents, for which frequent words of a question count for less.
+
+    A person's documents have few of the words that questions have many of, such as 'which', and may
+    be in other languages than the index's. So a frequent word of the question's language counts
+    `WORD_SHARE` (regressions/studies/small_folders.py). Without such words, scores are BM25's.
 
     Parameters
     ----------
@@ -58,6 +67,18 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
     def within(self, wanted: DocumentFilter) -> FilteredBm25:
         """The same search among the documents that a filter lets through."""
         return FilteredBm25(self, self.generation, wanted.mask(self.generation))
+
+    @property
+    def _word_share(self) -> float:  # type: ignore[override]
+        # Feedback and the sequential dependence model take a question as it is.
+        return WORD_SHARE if self.settings == self._bag_of_words else 1.0
+
+    def _searched_text(self, query: str) -> str:
+        """A question, and its other words than frequent ones as often as makes them count 1."""
+        text = super()._searched_text(query)
+        share = self._word_share
+        rest = without_frequent_words(text, self.language)
+        return ' '.join([text, *[rest] * round(1 / share - 1)])
 
     @property
     def gives_document_scores(self) -> bool:
