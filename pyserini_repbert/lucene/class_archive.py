@@ -5,9 +5,9 @@ with its own version, its modules and the jar, and does without an archive that 
 itself writes no archive here (`-XX:+AutoCreateSharedArchive`, `-XX:AOTCacheOutput`): it refuses to
 where a folder is in the class path, and pyjnius puts one there.
 
-There are two archives. In that of a process that ends soon, the classes are also linked
+There are two archives. A process that ends soon reads the one whose classes are also linked
 (https://openjdk.org/jeps/483): a question and a small update take a quarter less processor time in
-Java. Java refuses it where a module is added, as in a process that goes on.
+Java. Java refuses this one where a module is added, as in a process that goes on.
 """
 
 from __future__ import annotations
