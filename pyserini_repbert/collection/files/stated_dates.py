@@ -37,7 +37,7 @@ def day_of_name(name: str) -> str:
 def date_of_path(path: str) -> str:
     """The day, month or year that the path of a file has, as precise as it is; '' for none.
 
-    That of the file's name comes before those of its folders: '2025-07.md' is of '2025-07', and
+    The file's name comes before its folders: '2025-07.md' is of '2025-07', and
     'bills 2024/boiler.md' of '2024'. A name with several years says nothing.
     """
     file = PurePosixPath(path.removesuffix('.gz'))
