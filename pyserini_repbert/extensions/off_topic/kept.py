@@ -69,7 +69,7 @@ class Threshold:
     background: NDArray[np.float32]
 
     def with_words(self, share: float) -> float:
-        """The threshold for a question, such a share of whose words stands in one hit."""
+        """The threshold for a question, if one hit has such a share of its words."""
         return self.value - OF_WORDS * share * (self.answer - self.value)
 
 
