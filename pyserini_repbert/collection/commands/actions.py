@@ -256,9 +256,11 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
         _record(options, collection, changes, ('corpus',))
         settings_now = collection.generation.settings
     _say_changes(options, changes)
-    if is_new and options.encoder is None and not options.quiet:
-        say_encoder(options.index, settings_now)
     has_new_encoder = settings_now.weights_sha256 != encoder_before
+    # A person who makes a collection with an encoder knows which.
+    is_known = is_new and options.encoder is not None
+    if has_new_encoder and not is_known and not options.quiet:
+        say_encoder(options.index, settings_now, is_new)
     say_unknown(options.index, changes.unknown, settings_now, has_new_encoder)
     if settings.get('rebuild') and changes.unknown is None:
         say_words_alone(options.index)
