@@ -159,8 +159,8 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
         '--title',
         dest='title_column',
         metavar='COLUMN',
-        help='the column of tables (CSV, TSV, Parquet) that has the titles of the rows; a table '
-        "without this column is read as usual; a sync stores the choice, and '' removes it; "
+        help='the column of tables (CSV, TSV, Parquet, sheets) that has the titles of the rows; a '
+        "table without this column is read as usual; a sync stores the choice, and '' removes it; "
         'default: the stored choice, at first the column that names the rows',
     )
     add(

@@ -26,8 +26,8 @@ def say_encoder(index: str, settings: CollectionSettings, is_new: bool) -> None:
     knows = f', which knows {languages}' if languages else ''
     has = 'has' if is_new else 'now has'
     print(
-        f"{printable(index)} {has} encoder '{printable(settings.encoder)}'{knows}, and Lucene's analyzer for "
-        f"language '{settings.language}'",
+        f"{printable(index)} {has} encoder '{printable(settings.encoder)}'{knows}, and Lucene's "
+        f"analyzer for language '{settings.language}'",
         file=sys.stderr,
     )
 
