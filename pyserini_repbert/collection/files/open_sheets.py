@@ -163,4 +163,4 @@ def _shown_number(value: float, shown: str) -> str:
 def _rounds_to(value: float, plain: str) -> bool:
     """Whether a number is the one that is shown, with its decimals."""
     decimals = len(plain.partition('.')[2])
-    return abs(value - float(plain)) <= 0.5000001 * 10**-decimals
+    return abs(value - float(plain)) <= 0.5000001 * 10.0**-decimals

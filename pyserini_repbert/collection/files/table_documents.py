@@ -70,7 +70,7 @@ def table_documents(file: FileToRead) -> Iterator[Document]:
     first = _look_at(lines)
     start = _find_header(file, first.lines)
     if start.above:
-        yield Document(file.docid, start.above, file.path.stem)
+        yield Document(file.docid, start.above, file.path.stem).at_line(1)
     table = chain(first.lines[start.n_above :], first.raise_error(), lines)
     rows = _rows_with_values(table, start.delimiter, first=start.n_above + 1)
     header = next(rows, NumberedRow(()))

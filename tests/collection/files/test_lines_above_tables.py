@@ -30,7 +30,7 @@ def test_bookings_of_a_bank(tmp_path, above, n_lines):
         'Stadtwerke',
         'Buchungstag: 03.05.2025\nZweck: Abschlag Strom\nBetrag: -84,20',
     )
-    assert first.origin.line == n_lines + 2
+    assert first.origin.record == n_lines + 2
     if above:
         whole = documents['bank.csv']
         assert (whole.title, whole.text) == ('bank', above.strip())
@@ -59,10 +59,7 @@ def test_which_row_names_the_columns(rows, n_above):
     assert rows_above_header(rows) == n_above
 
 
-def test_a_line_that_cannot_be_read_is_named(tmp_path):
-    """Looking at the first lines neither hides it nor the rows above it."""
+def test_the_line_that_names_the_separator_is_not_read(tmp_path):
     path = tmp_path / 'a.csv'
-    path.write_bytes(b'sep=;\nid;text\n1;x\n')
+    path.write_text('sep=;\nid;text\n1;x\n')
     assert [document.text for document in open_corpus(path).documents()] == ['x']
-    path.write_bytes(b'')
-    assert list(open_corpus(path, keep_empty=True).documents()) == []
