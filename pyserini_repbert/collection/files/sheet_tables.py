@@ -181,13 +181,14 @@ def _begins_table(
     table = _without_empty_columns(Sheet('', block[_lines_above(block) :]))
     if not _is_table(table, fields):
         return False
+    names, *rows = [row.values for row in table.rows]
+    has_other_values = have_other_values(rows, len(names))
     table_above = _without_empty_columns(Sheet('', above[_lines_above(above) :]))
     if not _is_table(table_above, fields):
-        return len(table.rows) > _MOST_ROWS_OF_FORM
-    names, *rows = [row.values for row in table.rows]
+        return has_other_values and len(table.rows) > _MOST_ROWS_OF_FORM
     names_above = table_above.rows[0].values
-    is_wider = len(names) > len(names_above)
-    return names == names_above or is_wider or have_other_values(rows, len(names))
+    n_wider = sum(len(row) > len(names_above) for row in rows)
+    return names == names_above or 2 * n_wider > len(rows) or has_other_values
 
 
 def _lines_above(rows: Sequence[NumberedRow]) -> int:

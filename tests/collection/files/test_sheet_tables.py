@@ -111,8 +111,11 @@ def test_which_rows_below_an_empty_one_are_another_table():
     words = [['tree', 'place', 'owner'], ['Oak', 'yard', 'Ada'], ['Ash', 'lane', 'Jo']]
     south = [['Elm', 'brook', 'Ada'], ['Fir', 'hill', 'Jo'], ['Yew', 'church', 'Ada']]
     assert tables_of(*words, [], ['South'], *south) == [('tree place owner', 6)]
+    wider = [['name', 'street', 'town', 'phone'], *([['Ada', 'Lane', 'Hove', 'none']] * 2)]
+    assert tables_of(*PRICES, [], *wider) == [parts, ('name street town phone', 2)]
     # A header with an empty row below it.
     assert tables_of(PRICES[0], [], *PRICES[1:]) == [parts]
+    assert tables_of(words[0], [], *(south * 5)) == [('tree place owner', 15)]
 
 
 def test_a_long_table_below_other_text_is_a_table():
