@@ -1,6 +1,6 @@
 """What a reply quotes below its own text: the mail that it answers, with all that this one quotes.
 
-Quoted lines begin with '>', or stand below a header as Outlook writes it.
+Quoted lines begin with '>', or follow a header as Outlook writes it.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ _LAST_COMMA = re.compile(rf'{_QUOTED}|,(?=\s*[\]}}])')
 def table_documents(file: FileToRead) -> Iterator[Document]:
     """The documents of a CSV or TSV file, whose first row names the columns.
 
-    Lines above that row are a document of their own. The cells of a row are texts, numbers and
-    truth values, as they read.
+    Lines above that row are a separate document. The cells of a row are texts, numbers and truth
+    values, as they read.
     """
     # The limit is one for the process; a cell beyond the usual 131,072 characters is an error.
     csv.field_size_limit(max(_MOST_CELL, csv.field_size_limit()))
@@ -94,9 +94,13 @@ class _FirstLines:
 def _look_at(lines: Iterator[str]) -> _FirstLines:
     """The lines among which the names of columns are."""
     first: list[str] = []
+    size = 0
     try:
         for line in islice(lines, _LINES_LOOKED_AT):
             first.append(line)
+            size += len(line)
+            if size > _CHARACTERS_OF_TITLES:
+                break
     except UnreadableFile as error:
         return _FirstLines(first, error)
     return _FirstLines(first)

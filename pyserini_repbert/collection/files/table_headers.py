@@ -1,4 +1,4 @@
-"""What the first row of a table looks like, which names its columns, and what stands above it."""
+"""The row of a table that names its columns, and the rows above it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def are_rows(rows: Sequence[Sequence[str]], n_columns: int) -> bool:
 
 
 def have_other_values(rows: Sequence[Sequence[str]], n_columns: int) -> bool:
-    """Whether most values of a column are no names, such as numbers and dates."""
+    """Whether most values of a column are other than names, such as numbers and dates."""
     for column in range(n_columns):
         values = filled_cells([row[column] for row in rows if len(row) > column])
         n_other = sum(not is_name(value) for value in values)
