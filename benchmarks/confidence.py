@@ -17,7 +17,6 @@ For each collection, the first table has the reliability on held-out questions:
 - own: learned from the collection's own judgments, five folds
 - prior: learned from the other collections of the table
 - N: learned from N judged questions and tested on the others, `DRAWS` times
-- N, drawn to the prior: the same, with weights that are drawn to that prior instead of 0
 - elsewhere: AUC of P(answered) of held-out questions against questions of other collections, by
   the models of the folds
 
@@ -287,19 +286,17 @@ def rows_of(of_collection: Asked, prior: FittedModels | None) -> dict[str, Row]:
     for n in SAMPLES:
         if len(questions) - n < LEAST_TESTED:
             continue
-        rows[f'{n} questions'] = row_of_sample(questions, n, None)
-        if prior is not None:
-            rows[f'{n} questions, drawn to the prior'] = row_of_sample(questions, n, prior)
+        rows[f'{n} questions'] = row_of_sample(questions, n)
     return rows
 
 
-def row_of_sample(questions: Sequence[AskedQuestion], n: int, prior: FittedModels | None) -> Row:
+def row_of_sample(questions: Sequence[AskedQuestion], n: int) -> Row:
     """The mean row of models that n of the questions teach, tested on the others."""
     rows = []
     for draw in range(DRAWS):
         shuffled = random.Random(draw).sample(questions, len(questions))
         tested = shuffled[n:]
-        learned = fit_models(shuffled[:n], prior)
+        learned = fit_models(shuffled[:n])
         rows.append(Row.of(judge_models(tested, [learned] * len(tested))))
     return Row.mean(rows)
 

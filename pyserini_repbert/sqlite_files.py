@@ -40,7 +40,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def make_tables(connection: sqlite3.Connection, schema: str) -> None:
-    """Execute the statements of a schema, each of which ends a line with a semicolon."""
+    """Execute the statements of a schema. Each ends with a semicolon at the end of a line."""
     for statement in schema.split(';\n'):
         connection.execute(statement)
 
@@ -176,9 +176,7 @@ def _statements(connection: sqlite3.Connection) -> dict[str, str]:
     rows = connection.execute(
         'SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name'
     )
-    statements = {}
-    for kind, name, statement in rows:
-        statements[f"{kind} '{name}'"] = ' '.join(statement.split())
+    statements = {f"{kind} '{name}'": ' '.join(statement.split()) for kind, name, statement in rows}
     return statements
 
 

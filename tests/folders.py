@@ -1,13 +1,10 @@
 """The tiny vocabulary of most tests, and what they ask of folders and do to them."""
 
 import json
-import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-
-from pyserini_repbert.record import checksum
 
 # The sizes of the BERT of most tests, and its vocabulary.
 TINY = {
@@ -75,24 +72,15 @@ def change_model(checkpoint: Path, part: str) -> None:
     )
 
 
-def make_older(folder: Path) -> None:
-    """Make a collection as releases made it that knew neither identities nor prefixes."""
-    with sqlite3.connect(folder / 'collection.sqlite') as connection:
-        tables = (
-            *('identity', 'source_prefixes', 'source_paths', 'source_formats'),
-            *('source_syncs', 'renamed', 'origins'),
-        )
-        for table in tables:
-            connection.execute(f'DROP TABLE {table}')
-        (path,) = (folder / 'generations').glob('0*[0-9].json')
-        manifest = json.loads(path.read_text(encoding='utf-8'))
-        for key in ('identity', 'sources_sha256', 'owners_digest', 'origins_digest'):
-            del manifest[key]
-        path.write_text(json.dumps(manifest), encoding='utf-8')
-        connection.execute('UPDATE generations SET manifest_sha256 = ?', [checksum(path)])
-    connection.close()
-
-
 def passage_vectors(generation, spans):
     """The vectors of passages of a collection, as its shards have them: (n, d)."""
     return np.stack([generation.shards[span.shard].shard.vectors[span.row] for span in spans])
+
+
+def all_documents(generation):
+    """All documents of a generation, in the order of their numbers."""
+    from pyserini_repbert.collection.store import ALIVE
+
+    numbers = generation.select(f'SELECT docno FROM fields WHERE {ALIVE} ORDER BY docno')
+    docids = generation.docids([docno for (docno,) in numbers])
+    return [document for document in generation.documents(docids) if document is not None]

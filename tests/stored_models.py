@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from folders import all_documents
 
 from pyserini_repbert.collection import staging, syncing
 from pyserini_repbert.collection.shards import list_shards
@@ -20,7 +21,7 @@ AGGREGATIONS = {
 def passage_inputs(generation):
     """{docid: its passages, as an encoder reads them}, cut from the stored texts."""
     inputs_of = {}
-    for document in generation.all_documents():
+    for document in all_documents(generation):
         (docno,) = generation.docnos([document.docid])
         inputs = []
         for passage in generation.passages([docno])[docno]:

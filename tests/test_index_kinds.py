@@ -32,10 +32,6 @@ ALLOWED = {
     'extensions/confidence/estimating.py': ['isinstance'],
     'extensions/off_topic/claims.py': ['isinstance'],
     'extensions/off_topic/options.py': ['isinstance'],
-    # Generations are in collections alone.
-    'extensions/watching/command.py': ['is_collection'],
-    # PyTerrier has a type of its own for each kind.
-    'interop/pyterrier/artifacts.py': ['manifest_kind'],
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker
-from pyserini_repbert.train.trainer import CsvLog
+from pyserini_repbert.train.csv_log import CsvLog
 from pyserini_repbert.train.training import train
 
 REPBERT = {'max_query_length': 8, 'max_doc_length': 16}

@@ -150,9 +150,10 @@ class Adaptation:
         """The fold whose map was learned without this text; the first one for a text that no map
         was learned from.
         """
-        folds = {}
-        for known, fold in zip(self.texts, self.fold_of_text, strict=True):
-            folds[normal_form(known)] = fold
+        folds = {
+            normal_form(known): fold
+            for known, fold in zip(self.texts, self.fold_of_text, strict=True)
+        }
         return folds.get(normal_form(text), 0)
 
     @property

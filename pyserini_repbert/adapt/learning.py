@@ -160,9 +160,10 @@ class _MapLearner:
             query_map = self.learn((fold,))
             maps.append(query_map)
             single |= self._search_folds((fold,), query_map)
-        pairs = {}
-        for two_folds in combinations(range(FOLDS), 2):
-            pairs[frozenset(two_folds)] = self._search_folds(two_folds, self.learn(two_folds))
+        pairs = {
+            frozenset(two_folds): self._search_folds(two_folds, self.learn(two_folds))
+            for two_folds in combinations(range(FOLDS), 2)
+        }
         return HeldOutRuns(single, pairs, tuple(maps))
 
     def _search_folds(self, folds: tuple[int, ...], query_map: NDArray[np.float32]) -> Run:

@@ -83,7 +83,7 @@ def collection_rankings(offered: OfferedSearch, names: Sequence[str]) -> tuple[s
 def learned_parts(first: Ranker) -> list[Ranker]:
     """The rankings that are learned from, the dense one first.
 
-    What only scores the hits of others again, as token vectors do, is none of them.
+    A part that only scores the hits of others again, as token vectors do, is left out.
     """
     if not first.parts:
         return [first]
@@ -115,9 +115,10 @@ def search_as_now(index: Index | None, first: Ranker, machine: Machine) -> Ranke
 
 def report_of(adaptation: Adaptation, estimate: Estimate) -> dict[str, Any]:
     """The gain, overall and for each question, as values of JSON."""
-    means = {}
-    for name, values in (adaptation.untuned.values | adaptation.steps).items():
-        means[name] = round(float(values.mean()), 6)
+    means = {
+        name: round(float(values.mean()), 6)
+        for name, values in (adaptation.untuned.values | adaptation.steps).items()
+    }
     questions = []
     for text, old, new in zip(adaptation.texts, adaptation.before, adaptation.after, strict=True):
         questions.append(

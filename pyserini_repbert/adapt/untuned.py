@@ -35,9 +35,7 @@ def search_untuned(
     reranker : reranks the present search, with its score and with half of it
     now : the present search; None: the usual fusion of `runs`
     """
-    ways = {}
-    for fusion in _untuned_fusions(dense, list(runs)):
-        ways[str(fusion)] = UntunedWay(fusion)
+    ways = {str(fusion): UntunedWay(fusion) for fusion in _untuned_fusions(dense, list(runs))}
     if now is None:
         usual = _usual_fusion(dense, list(runs))
         now_name = str(usual)

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation
+from pyserini_repbert.data.word_forms import WordForms
+from pyserini_repbert.lucene.frequent_words import without_frequent_words
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
@@ -26,7 +28,8 @@ from pyserini_repbert.ranking import (
 )
 from pyserini_repbert.trace import Trace
 
-# Of a smaller share of allowed documents, Lucene gets their ids; else hits are left out afterwards.
+# If a smaller share of documents is allowed, Lucene gets their ids. Otherwise hits are left out
+# afterwards.
 _FEW = 1 / 2
 # How much deeper each further search goes.
 _DEEPER = 4
@@ -39,8 +42,16 @@ _OFF_EACH_TIE = 1e-6
 _MAY_TIE_WITHIN = 2e-4
 
 
+# How much a frequent word counts: a power of two, which no rounding changes.
+WORD_SHARE = 1 / 4
+
+
 class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
-    """BM25 of a generation's documents.
+    """BM25 of a generation's documents, for which frequent words of a question count for less.
+
+    A person's documents have few of the words that questions have many of, such as 'which', and may
+    be in other languages than the index's. So a frequent word of the question's language counts
+    `WORD_SHARE` (regressions/studies/frequent_words.py). Without such words, scores are BM25's.
 
     Parameters
     ----------
@@ -50,12 +61,24 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
 
     def __init__(self, generation: Generation, settings: SparseSettings) -> None:
         super().__init__(str(generation.lucene_folder), settings)
-        self.word_forms = generation.settings.word_forms
+        self.word_forms = WordForms.UNITED
         self.generation = generation
 
     def within(self, wanted: DocumentFilter) -> FilteredBm25:
         """The same search among the documents that a filter lets through."""
         return FilteredBm25(self, self.generation, wanted.mask(self.generation))
+
+    @property
+    def _word_share(self) -> float:  # type: ignore[override]
+        # Feedback and the sequential dependence model take a question as it is.
+        return WORD_SHARE if self.settings == self._bag_of_words else 1.0
+
+    def _searched_text(self, query: str) -> str:
+        """A question, and its other words than frequent ones as often as makes them count 1."""
+        text = super()._searched_text(query)
+        share = self._word_share
+        rest = without_frequent_words(text, self.language)
+        return ' '.join([text, *[rest] * round(1 / share - 1)])
 
     @property
     def gives_document_scores(self) -> bool:
@@ -81,9 +104,10 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
 
         A document without any of them has none.
         """
-        reasons: dict[str, tuple[Reason, ...]] = {}
-        for docid, words in self.word_weights(query, docids).items():
-            reasons[docid] = (Reason(ReasonKind.WORDS, self.name, tuple(words)),)
+        reasons: dict[str, tuple[Reason, ...]] = {
+            docid: (Reason(ReasonKind.WORDS, self.name, tuple(words)),)
+            for docid, words in self.word_weights(query, docids).items()
+        }
         return reasons
 
 

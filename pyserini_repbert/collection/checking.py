@@ -23,14 +23,11 @@ from pyserini_repbert.collection.store import (
     ADVICE,
     ALIVE,
     FOREVER,
-    LATER_TABLE_NAMES,
-    OPTIONAL_NAMES,
-    ORIGIN_NAMES,
     SCHEMA,
     STORE,
+    VERSIONED,
     open_for_reading,
     sqlite_errors,
-    table_names,
 )
 from pyserini_repbert.collection.stored_content import content_differences
 from pyserini_repbert.errors import DamagedFileError, InputError
@@ -66,9 +63,9 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
         found.extend(judgments_of(folder).problems())
         found.note(_check_adaptation, generation)
         lucene = found.note(_check_lucene, generation)
-        of_parts = []
-        for part in loaded('in_collections'):
-            of_parts.append(found.note(partial(_check_part, part), generation))
+        of_parts = [
+            found.note(partial(_check_part, part), generation) for part in loaded('in_collections')
+        ]
     if found.lines:
         raise _damage(folder, found)
     manifest = generation.manifest
@@ -132,13 +129,7 @@ def _structure_differences(generation: Generation) -> Iterator[str]:
         sqlite_errors(path),
     ):
         yield from integrity_problems(connection)
-        manifest = generation.manifest
-        may_lack = list(OPTIONAL_NAMES)
-        if manifest.origins_digest is None:
-            may_lack += ORIGIN_NAMES
-        if manifest.sources_sha256 is None:
-            may_lack += LATER_TABLE_NAMES
-        yield from schema_differences(connection, SCHEMA, may_lack)
+        yield from schema_differences(connection, SCHEMA)
 
 
 def _differences(generation: Generation) -> Iterator[str]:
@@ -195,19 +186,18 @@ def _generation_differences(generation: Generation) -> Iterator[str]:
     A writer may publish meanwhile: each statement asks for the newest generation itself.
     """
     staged = '(SELECT 1 + MAX(number) FROM generations)'
-    versioned = generation.versioned_tables
-    for table in (*versioned, 'shards', 'dead_rows'):
+    for table in (*VERSIONED, 'shards', 'dead_rows'):
         begun = _number(generation, f'SELECT COUNT(*) FROM {table} WHERE since > {staged}')
         if begun:
             yield f'{begun} rows of the table {table} begin with a generation that does not exist'
-    for table in (*versioned, 'shards'):
+    for table in (*VERSIONED, 'shards'):
         ended = _number(
             generation,
             f'SELECT COUNT(*) FROM {table} WHERE until <> {FOREVER} AND until > {staged}',
         )
         if ended:
             yield f'{ended} rows of the table {table} end with a generation that does not exist'
-    for table in versioned:
+    for table in VERSIONED:
         unnamed = _number(
             generation,
             f'SELECT COUNT(*) FROM {table} WHERE {staged} IN (since, until) '
@@ -219,8 +209,7 @@ def _generation_differences(generation: Generation) -> Iterator[str]:
 
 def _identity_differences(generation: Generation) -> Iterator[str]:
     """A second identity; that the first is not the manifest's is said where that is opened."""
-    tables = generation.select("SELECT 1 FROM sqlite_schema WHERE name = 'identity'")
-    if tables and _number(generation, 'SELECT COUNT(*) FROM identity') > 1:
+    if _number(generation, 'SELECT COUNT(*) FROM identity') > 1:
         yield 'the collection has several identities'
 
 
@@ -238,9 +227,6 @@ def _owner_differences(generation: Generation) -> Iterator[str]:
             (OWNERS, manifest.owners_digest, 'docids or the sources of documents'),
             (ORIGINS, manifest.origins_digest, 'places of documents in their sources'),
         ):
-            if expected is None:
-                # An earlier release has written the generation.
-                continue
             if digest.of_generation(connection, generation.number) != expected:
                 yield f'the {what} differ from the manifest'
         if newest is not None and newest.number == generation.number:
@@ -249,7 +235,7 @@ def _owner_differences(generation: Generation) -> Iterator[str]:
 
 
 def _source_differences(connection: sqlite3.Connection, generation: Generation) -> Iterator[str]:
-    """What differs in the tables about sources, of which only the current version is stored."""
+    """What differs in the tables about sources. Only their current version is stored."""
     alive = {'generation': generation.number}
     (without_source,) = connection.execute(
         f'SELECT COUNT(*) FROM fields WHERE {ALIVE} AND source NOT IN (SELECT source FROM sources)',
@@ -257,13 +243,9 @@ def _source_differences(connection: sqlite3.Connection, generation: Generation) 
     ).fetchone()
     if without_source:
         yield f'{without_source} documents have a source that is not in the table of sources'
-    expected = generation.manifest.sources_sha256
-    if expected is not None and digest_sources(connection) != expected:
+    if digest_sources(connection) != generation.manifest.sources_sha256:
         yield 'the tables of sources, their prefixes, paths, formats and links are not as written'
     yield from _sync_differences(connection)
-    tables = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'source_prefixes'")
-    if tables.fetchone() is None:
-        return
     (without_prefix,) = connection.execute(
         'SELECT COUNT(*) FROM fields JOIN source_prefixes USING (source) '
         f'JOIN documents USING (docno) WHERE {ALIVE} '
@@ -279,8 +261,6 @@ def _sync_differences(connection: sqlite3.Connection) -> Iterator[str]:
 
     Digests do not cover them, because each sync changes them.
     """
-    if 'source_syncs' not in table_names(connection):
-        return
     rows = connection.execute(
         'SELECT synced, unread, name FROM source_syncs JOIN sources USING (source)'
     )
@@ -352,8 +332,7 @@ def _check_lucene(generation: Generation) -> str:
     settings = generation.settings
     rows = generation.select(
         f'SELECT docid FROM documents JOIN texts USING (docno) WHERE {ALIVE} '
-        "AND contents_of(title, text, :word_forms, :language) <> ''",
-        word_forms=settings.word_forms,
+        "AND contents_of(title, text, :language) <> ''",
         language=settings.language,
     )
     try:

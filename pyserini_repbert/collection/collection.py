@@ -33,7 +33,6 @@ from pyserini_repbert.collection.syncing import (
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.passages import BadFiles, Corpus, corpus_of
 from pyserini_repbert.data.readings import Reading
-from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.extension import loaded
 from pyserini_repbert.files import StrPath
@@ -221,11 +220,8 @@ class Collection:
         """
         corpus = open_documents(documents)
         named = documents if corpus_name is None else corpus_name
-        wanted = self._wanted
-        if rebuild:
-            wanted = replace(wanted, word_forms=WordForms.UNITED)
         defaults = self._defaults_for(corpus)
-        with self.open_writer(rebuild, defaults=defaults, wanted=wanted) as writer:
+        with self.open_writer(rebuild, defaults=defaults) as writer:
             writer.encoder.on_encoded = on_encoded
             known = writer.sources.of_documents(named, source)
             before = known.reading
@@ -551,19 +547,17 @@ class Collection:
         rebuild: bool = False,
         spare: Sequence[Path] = (),
         defaults: Defaults | None = None,
-        wanted: WantedSettings | None = None,
     ) -> Writer:
         """What writes the collection, by the settings of `open`; it holds the writer's lock.
 
         Parameters
         ----------
         rebuild, spare, defaults : as in `Writer`
-        wanted : settings that differ from `open`'s
         """
         return Writer(
             self.folder,
             source=self.source,
-            wanted=wanted or self._wanted,
+            wanted=self._wanted,
             rebuild=rebuild,
             expected=self._known(),
             spare=spare,

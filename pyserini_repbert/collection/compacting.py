@@ -163,9 +163,10 @@ def _live_rows(staging: Staging, states: Sequence[ShardState]) -> ShardRows:
     documents = _live_values(folder, states, 'documents')
     numbers = _live_values(folder, states, 'numbers')
     order = np.lexsort((numbers, documents))
-    further = {}
-    for kind in staging.encoder.further_models:
-        further[kind.name] = _ordered_rows(folder, states, order, kind)
+    further = {
+        kind.name: _ordered_rows(folder, states, order, kind)
+        for kind in staging.encoder.further_models
+    }
     return ShardRows(
         vectors=_ordered_vectors(folder, states, order),
         documents=documents[order],

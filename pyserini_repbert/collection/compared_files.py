@@ -19,7 +19,6 @@ from pyserini_repbert.collection.file_values import (
 )
 from pyserini_repbert.collection.stored_values import typed_values
 from pyserini_repbert.data.file_types import suffix_of
-from pyserini_repbert.data.word_forms import WordForms
 
 
 class ComparedFiles:
@@ -32,7 +31,6 @@ class ComparedFiles:
     files : the paths of all
     times : when they were changed, in nanoseconds, where that is known
     sources : the names of sources, by number
-    forms : in which filters compare words
     """
 
     def __init__(
@@ -40,7 +38,6 @@ class ComparedFiles:
         files: Iterable[str],
         times: Mapping[FileOfSource, int],
         sources: Mapping[int, str],
-        forms: WordForms,
     ) -> None:
         self._asking = threading.Lock()
         self._connection = sqlite3.connect(':memory:', check_same_thread=False)
@@ -48,8 +45,7 @@ class ComparedFiles:
             'CREATE TABLE file_values (field TEXT, type TEXT, value TEXT, source INTEGER, '
             'file TEXT)'
         )
-        of_sources = _values_of_sources(sources, forms)
-        for rows in (_values_of_names(files, forms), _values_of_times(times), of_sources):
+        for rows in (_values_of_names(files), _values_of_times(times), _values_of_sources(sources)):
             self._connection.executemany('INSERT INTO file_values VALUES (?, ?, ?, ?, ?)', rows)
 
     def files_where(self, condition: str, values: Sequence[Any]) -> list[tuple[int | None, str]]:
@@ -59,11 +55,11 @@ class ComparedFiles:
             return self._connection.execute(statement, {'rows': json.dumps(values)}).fetchall()
 
 
-def _values_of_names(files: Iterable[str], forms: WordForms) -> Iterator[tuple[object, ...]]:
+def _values_of_names(files: Iterable[str]) -> Iterator[tuple[object, ...]]:
     """The values that follow from the names of files, in all sources."""
     for file in files:
         fields = compared_fields(file_fields(file, modified=None))
-        for name, kind, value in typed_values(fields, forms):
+        for name, kind, value in typed_values(fields):
             yield name, kind, value, None, file
         # A person may ask for the suffix: `type:docx`.
         suffix = suffix_of(file)
@@ -79,11 +75,9 @@ def _values_of_times(times: Mapping[FileOfSource, int]) -> Iterator[tuple[object
             yield MODIFIED, 'date', fields[MODIFIED], known.source, known.file
 
 
-def _values_of_sources(
-    sources: Mapping[int, str], forms: WordForms
-) -> Iterator[tuple[object, ...]]:
+def _values_of_sources(sources: Mapping[int, str]) -> Iterator[tuple[object, ...]]:
     """The names of sources: in whole, and their last parts."""
     for number, name in sources.items():
         fields = {SOURCE: [name, PurePath(name).name or name]}
-        for field, kind, value in typed_values(fields, forms):
+        for field, kind, value in typed_values(fields):
             yield field, kind, value, number, ''

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyserini_repbert.collection.store import FOREVER, table_names
+from pyserini_repbert.collection.store import FOREVER
 
 _DIGEST_BYTES = 16
 _COLUMNS = (
@@ -18,20 +18,17 @@ _COLUMNS = (
     ('source_paths', ('path', 'source')),
     ('source_formats', ('source', 'format')),
 )
-# Counts only where it has rows: collections without any have the digest of earlier releases.
+# Counts only where it has rows.
 _LINKS = ('source_links', ('source', 'link'))
 
 
 def digest_sources(connection: sqlite3.Connection) -> str:
     """The sha256 of all rows about sources, in hexadecimal."""
-    tables = {}
-    for table, columns in _COLUMNS:
-        tables[table] = _quoted_rows(connection, table, columns)
+    tables = {table: _quoted_rows(connection, table, columns) for table, columns in _COLUMNS}
     links, columns = _LINKS
-    if links in table_names(connection):
-        rows = _quoted_rows(connection, links, columns)
-        if rows:
-            tables[links] = rows
+    rows = _quoted_rows(connection, links, columns)
+    if rows:
+        tables[links] = rows
     return hashlib.sha256(json.dumps(tables).encode()).hexdigest()
 
 

@@ -20,8 +20,8 @@ from pyserini_repbert.collection.file_values import (
 )
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.store import ALIVE, STORE, open_for_reading, sqlite_errors
-from pyserini_repbert.collection.stored_values import WORD, stored_text
-from pyserini_repbert.data.word_forms import WordForms
+from pyserini_repbert.collection.stored_values import WORD
+from pyserini_repbert.data.word_forms import unite_value
 
 # The most distinct values of a field that are counted one by one.
 _MOST_VALUES = 20
@@ -98,7 +98,7 @@ class FieldCounter:
     def _count_sources(self) -> FieldCount:
         """How many documents each source has, without those with an own field of that name."""
         shown = shown_sources(self._generation.file_fields.source_names)
-        n_of_forms = _FormCounts(self._generation.settings.word_forms)
+        n_of_forms = _FormCounts()
         rows = self._select(
             f'SELECT source, COUNT(*) FROM fields WHERE {ALIVE} '
             f'{self._without_own(SOURCE, "fields")} GROUP BY source'
@@ -126,7 +126,7 @@ class FieldCounter:
         rows = self._select(COUNT_DOCUMENTS.format(condition=condition))
         times = self._generation.file_fields.times
         n_documents = 0
-        n_of_forms = _FormCounts(self._generation.settings.word_forms)
+        n_of_forms = _FormCounts()
         for source, file, n_of_file in rows:
             fields = compared_fields(file_fields(file, times.get(FileOfSource(source, file))))
             if field not in fields:
@@ -199,19 +199,14 @@ class FieldCounter:
 class _FormCounts:
     """Counts values that filters treat as equal as one value, in the spelling that most documents
     have.
-
-    Parameters
-    ----------
-    forms : in which filters compare words
     """
 
-    def __init__(self, forms: WordForms) -> None:
-        self._forms = forms
+    def __init__(self) -> None:
         self._by_form: dict[str, Counter[str]] = {}
 
     def add(self, value: str, n_documents: int) -> None:
         """Count documents with a value."""
-        form = stored_text(value, self._forms)
+        form = unite_value(value)
         self._by_form.setdefault(form, Counter())[value] += n_documents
 
     def counts(self) -> dict[str, int]:

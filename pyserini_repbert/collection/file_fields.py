@@ -26,7 +26,6 @@ from pyserini_repbert.collection.file_values import (
 from pyserini_repbert.collection.store import ALIVE
 from pyserini_repbert.data.file_types import is_table, is_workbook
 from pyserini_repbert.data.suffixes import WORKBOOKS
-from pyserini_repbert.data.word_forms import WordForms
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.compared_files import ComparedFiles
@@ -61,14 +60,10 @@ class FileFields:
     Parameters
     ----------
     select : asks SQLite, as `Generation.select`
-    tables : those that SQLite's file has; an earlier release may not have made all of them
-    forms : in which filters compare words
     """
 
-    def __init__(self, select: _Select, tables: AbstractSet[str], forms: WordForms) -> None:
+    def __init__(self, select: _Select) -> None:
         self._select = select
-        self._tables = tables
-        self._forms = forms
 
     @cached_property
     def types(self) -> dict[str, set[str]]:
@@ -84,8 +79,6 @@ class FileFields:
         return dict(self._select('SELECT source, name FROM sources', []))
 
     def _types_of_files(self) -> dict[str, set[str]]:
-        if 'origins' not in self._tables:
-            return {}
         ((has_files,),) = self._select(
             "SELECT EXISTS (SELECT 1 FROM origins WHERE file > '' "
             'AND since <= :generation AND until > :generation)',
@@ -101,8 +94,6 @@ class FileFields:
     @cached_property
     def _knows_times(self) -> bool:
         """Whether the last sync of a source noted when its files were changed."""
-        if 'source_files' not in self._tables:
-            return False
         ((has_times,),) = self._select('SELECT EXISTS (SELECT 1 FROM source_files)', [])
         return bool(has_times)
 
@@ -117,8 +108,6 @@ class FileFields:
     @cached_property
     def counts(self) -> dict[int, FileCounts]:
         """How many files each source has, by its number, and how many rows of tables."""
-        if 'origins' not in self._tables:
-            return {}
         n_files: Counter[int] = Counter()
         n_rows: Counter[int] = Counter()
         for source, file, n_documents in self._select(COUNT_DOCUMENTS.format(condition=''), []):
@@ -162,8 +151,6 @@ class FileFields:
         """The values of all files, which are read when a filter first names one."""
         from pyserini_repbert.collection.compared_files import ComparedFiles
 
-        if 'origins' not in self._tables:
-            return ComparedFiles([], {}, self.source_names, self._forms)
         # Seeks the next file, as DISTINCT would read the rows of all documents.
         rows = self._select(
             "WITH RECURSIVE names (name) AS (SELECT MIN(file) FROM origins WHERE file > '' "
@@ -172,7 +159,7 @@ class FileFields:
             [],
         )
         files = [file for (file,) in rows]
-        return ComparedFiles(files, self.times, self.source_names, self._forms)
+        return ComparedFiles(files, self.times, self.source_names)
 
     def of_documents(self, docnos: Sequence[int]) -> dict[int, dict[str, str]]:
         """The fields of the files and sources from which documents come, by the document's number.
@@ -206,9 +193,10 @@ class FileFields:
             docnos,
         )
         times = self._times_of({FileOfSource(source, file) for _, source, file in rows})
-        fields = {}
-        for docno, source, file in rows:
-            fields[docno] = file_fields(file, times.get(FileOfSource(source, file)))
+        fields = {
+            docno: file_fields(file, times.get(FileOfSource(source, file)))
+            for docno, source, file in rows
+        }
         return fields
 
     def _times_of(self, files: AbstractSet[FileOfSource]) -> dict[FileOfSource, int]:

@@ -24,9 +24,9 @@ from pyserini_repbert.collection.stored_values import (
     WORD,
     number_of,
     stored_date,
-    stored_text,
 )
 from pyserini_repbert.data.origins import docid_of_path, possible_docids
+from pyserini_repbert.data.word_forms import unite, unite_value
 from pyserini_repbert.errors import InputError
 
 Mask = NDArray[np.bool_]
@@ -193,7 +193,7 @@ class _Evaluation:
         if isinstance(item, tree.SearchField):
             if field is not None:
                 raise InputError(f"'{item}' is inside field '{field}': name one field")
-            name = self._generation.form_of(_unescaped(item.name))
+            name = unite(_unescaped(item.name))
             named = _Field(name, is_docid=item.name == DOCID)
             self._check_field(named)
             _check_sign_of_value(item)
@@ -318,9 +318,9 @@ class _Evaluation:
                 f'{", ".join(sorted(types))}; a prefix needs texts or dates, so give a range such '
                 f'as {field}:[2019 TO 2023]'
             )
-        form = stored_text(text, self._generation.settings.word_forms)
+        form = unite_value(text)
         begins = self._begins(field, 'text', form) | self._begins(field, WORD, form)
-        return begins | self._begins(field, 'date', stored_date(self._generation.form_of(text)))
+        return begins | self._begins(field, 'date', stored_date(unite(text)))
 
     def _begins(self, field: _Field, kind: str, low: str) -> Mask:
         """The documents with a value of a type that begins with a text."""
@@ -479,12 +479,14 @@ def _check_signs_beside_or(item: tree.OrOperation) -> None:
 
 def _is_in_calendar(text: str) -> bool:
     """Whether a text in the form of an ISO date, or of its beginning, is of the calendar."""
-    year, month, day = text[:4], text[5:7], text[8:10]
-    hour, minute = text[11:13], text[14:16]
+    month = text[5:7]
+    day = text[8:10] or 1
+    hour = text[11:13] or 0
+    minute = text[14:16] or 0
     if not month:
         return True
     try:
-        datetime(int(year), int(month), int(day or 1), int(hour or 0), int(minute or 0))
+        datetime(int(text[:4]), int(month), int(day), int(hour), int(minute))
     except ValueError:
         return False
     return True

@@ -6,7 +6,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,11 +32,9 @@ from pyserini_repbert.collection.source_links import LinkTemplate, web_address
 from pyserini_repbert.collection.store import (
     ALIVE,
     STORE,
-    VERSIONED,
     damage,
     open_for_reading,
     sqlite_errors,
-    table_names,
 )
 from pyserini_repbert.collection.stored_values import (
     LAST_SIGN,
@@ -46,12 +44,11 @@ from pyserini_repbert.collection.stored_values import (
     number_of,
     origin_fits,
     stored_date,
-    stored_text,
     text_fits,
 )
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import Origin
-from pyserini_repbert.data.word_forms import WordForms, docid_form
+from pyserini_repbert.data.word_forms import docid_form, unite, unite_value
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import is_collection
 
@@ -139,7 +136,7 @@ class Generation:
         self.sha256 = published.manifest_sha256
         with sqlite_errors(folder / STORE):
             self.identity = read_identity(connection)
-        if manifest.identity not in (None, self.identity):
+        if manifest.identity != self.identity:
             raise DamagedFileError(
                 f'the manifests in {folder / GENERATIONS} are of another collection than {STORE}: '
                 'restore the folder from a copy, or build the collection again'
@@ -160,17 +157,6 @@ class Generation:
                 )
             shards.append(LiveShard(shard, entry.live_mask()))
         self.shards = tuple(shards)
-
-    @cached_property
-    def versioned_tables(self) -> list[str]:
-        """The tables of rows with versions; an earlier release may not have made all of them."""
-        tables = self._read_table_names()
-        return [table for table in VERSIONED if table in tables]
-
-    def _read_table_names(self) -> set[str]:
-        """The tables that SQLite's file has now."""
-        with self._calling, sqlite_errors(self.folder / STORE):
-            return table_names(self._connection)
 
     @property
     def number(self) -> int:
@@ -346,15 +332,6 @@ class Generation:
                 texts.append(f'{document.title} {document.text}'.strip())
         return texts
 
-    def all_documents(self) -> Iterator[Document]:
-        """All documents, in the order of their numbers."""
-        numbers = self.select(f'SELECT docno FROM fields WHERE {ALIVE} ORDER BY docno')
-        for first in range(0, len(numbers), 500):
-            part = [docno for (docno,) in numbers[first : first + 500]]
-            for document in self.documents(self.docids(part)):
-                if document is not None:
-                    yield document
-
     def fields(self, docids: Sequence[str]) -> list[dict[str, Any] | None]:
         """The fields of documents, without reading their texts; None for a docid not here.
 
@@ -390,7 +367,7 @@ class Generation:
         try:
             return np.fromiter(docnos, np.int64)
         except (ValueError, TypeError, OverflowError) as error:
-            raise self.damage(f'a document has a number that is none ({error})') from error
+            raise self.damage(f'the number of a document is not a number ({error})') from error
 
     @cached_property
     def live_documents(self) -> NDArray[np.bool_]:
@@ -426,28 +403,21 @@ class Generation:
 
     def source_rows(self) -> list[SourceRow]:
         """The current sources of the collection, in the order of their numbers."""
-        if 'source_syncs' not in self._read_table_names():
-            rows = self.select("SELECT source, name, '', '', '' FROM sources ORDER BY source")
-        else:
-            rows = self.select(
-                "SELECT source, name, COALESCE(prefix, ''), COALESCE(synced, ''), "
-                "COALESCE(unread, '') FROM sources LEFT JOIN source_prefixes USING (source) "
-                'LEFT JOIN source_syncs USING (source) ORDER BY source'
-            )
+        rows = self.select(
+            "SELECT source, name, COALESCE(prefix, ''), COALESCE(synced, ''), "
+            "COALESCE(unread, '') FROM sources LEFT JOIN source_prefixes USING (source) "
+            'LEFT JOIN source_syncs USING (source) ORDER BY source'
+        )
         return [SourceRow._make(row) for row in rows]
 
     @cached_property
     def source_links(self) -> dict[int, str]:
         """The prefix or the template of the addresses of each source that has one, by number."""
-        if 'source_links' not in self._read_table_names():
-            return {}
         return dict(self.select('SELECT source, link FROM source_links'))
 
     @cached_property
     def source_formats(self) -> dict[int, str]:
         """How the files of each source are read, by number, as stored (`reading_of`)."""
-        if 'source_formats' not in self._read_table_names():
-            return {}
         return dict(self.select('SELECT source, format FROM source_formats'))
 
     @cached_property
@@ -532,7 +502,7 @@ class Generation:
         # A search without a filter, whose hits show no fields, loads no reader of them.
         from pyserini_repbert.collection.file_fields import FileFields
 
-        return FileFields(self.select, self._read_table_names(), self.settings.word_forms)
+        return FileFields(self.select)
 
     @cached_property
     def field_types(self) -> dict[str, set[str]]:
@@ -562,22 +532,14 @@ class Generation:
             types.setdefault(field, set()).add(kind)
         return types
 
-    def form_of(self, text: str) -> str:
-        """Text, or a field's name, in the form in which filters compare it."""
-        return self.settings.word_forms.of(text)
-
     def docnos_of_docid(self, docid: str, is_prefix: bool = False) -> list[Any]:
         """The numbers of the documents whose docid a person means, in any spelling.
-
-        Empty for a collection that compares words as they were written.
 
         Parameters
         ----------
         docid : as a person writes it
         is_prefix : whether docids that begin so are meant
         """
-        if self.settings.word_forms is WordForms.WRITTEN:
-            return []
         form = docid_form(docid)
         last = form + LAST_SIGN if is_prefix else form
         rows = self.select(
@@ -631,12 +593,13 @@ class Generation:
 
         One with several such values comes several times. A phrase finds no number.
         """
-        form = stored_text(text, self.settings.word_forms)
+        form = unite_value(text)
+        united = unite(text)
         readings = {
             'text': form,
             WORD: form,
-            'date': stored_date(self.form_of(text)),
-            'number': None if is_phrase else number_of(self.form_of(text)),
+            'date': stored_date(united),
+            'number': None if is_phrase else number_of(united),
         }
         condition = "type = json_extract(:rows, '$[1]') AND value = json_extract(:rows, '$[2]')"
         docnos = []
@@ -645,7 +608,7 @@ class Generation:
         return docnos
 
     def _checked_docnos(self, docnos: Iterable[object]) -> list[int]:
-        """Numbers of documents. Raises DamagedFileError for what is none."""
+        """Numbers of documents. Raises DamagedFileError for other values."""
         numbers = []
         for docno in docnos:
             if not isinstance(docno, (int, np.integer)):
@@ -675,8 +638,6 @@ class Generation:
 
         Raises DamagedFileError for one that is not as its digest says.
         """
-        if 'origins' not in self.versioned_tables:
-            return {}
         rows = self.select(
             f'SELECT docno, file, outline, digest FROM origins WHERE {ALIVE} '
             'AND docno IN (SELECT value FROM json_each(:rows))',

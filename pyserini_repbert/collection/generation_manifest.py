@@ -24,13 +24,13 @@ from pydantic.dataclasses import dataclass
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import ShardName, sync_to_disk
 from pyserini_repbert.data.values import adapter
-from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.index.records import Count
 
 GENERATIONS = 'generations'
 LUCENE = 'lucene'
 _Natural = Annotated[int, Field(ge=0, le=2**48)]
+_Digest = Annotated[str, Field(pattern='^[0-9a-f]{32}$')]
 _CONFIG = ConfigDict(extra='forbid', defer_build=True)
 # A shard's dead rows are ranges, up to so many, or to one for so many rows: bits take less then.
 _MOST_RANGES = 64
@@ -98,7 +98,7 @@ class ShardOfGeneration:
         return np.unpackbits(packed, count=self.rows).view(np.bool_)
 
 
-@dataclass(frozen=True, config=_CONFIG)
+@dataclass(frozen=True, config=_CONFIG, kw_only=True)
 class GenerationManifest:
     """A generation, as its file has it."""
 
@@ -111,15 +111,13 @@ class GenerationManifest:
     lucene: Annotated[str, StringConstraints(pattern=r'^[0-9]{6,}\z')] | None = None
     lucene_documents: _Natural = 0
     lucene_dead: _Natural = 0  # deleted documents that Lucene still counts
-    # The collection's, which a copy shares; None before a release with identities has written it.
-    identity: Annotated[str, Field(pattern='^[0-9a-f]{32}$')] | None = None
-    # Of the tables about sources, and of the documents' docids and sources; None before a release
-    # with these digests has written a generation.
-    sources_sha256: Annotated[str, Field(pattern='^[0-9a-f]{64}$')] | None = None
-    owners_digest: Annotated[str, Field(pattern='^[0-9a-f]{32}$')] | None = None
-    # Of the documents' locations in their sources; None if no release that stores it has written
-    # one.
-    origins_digest: Annotated[str, Field(pattern='^[0-9a-f]{32}$')] | None = None
+    # The collection's, which a copy shares.
+    identity: _Digest
+    # Of the tables about sources, of the documents' docids and sources, and of the documents'
+    # locations in their sources.
+    sources_sha256: Annotated[str, Field(pattern='^[0-9a-f]{64}$')]
+    owners_digest: _Digest
+    origins_digest: _Digest
     format_version: Annotated[int, Field(ge=1, le=1)] = 1
 
     def rendered(self) -> bytes:
@@ -136,13 +134,6 @@ class GenerationManifest:
         if self.settings.dtype == 'float32':
             # As before there were others.
             del values['settings']['dtype']
-        if self.settings.word_forms is WordForms.WRITTEN:
-            # As before words were united.
-            del values['settings']['word_forms']
-        for key in ('identity', 'sources_sha256', 'owners_digest', 'origins_digest'):
-            if values[key] is None:
-                # As before there were any.
-                del values[key]
         return (json.dumps(values, indent=1) + '\n').encode()
 
 
@@ -177,7 +168,7 @@ def last_published(connection: sqlite3.Connection) -> Published | None:
     try:
         return Published(*row)
     except ValidationError as error:
-        raise sqlite3.DatabaseError('the table of generations has a row that is none') from error
+        raise sqlite3.DatabaseError('a row of the table of generations is damaged') from error
 
 
 def write_manifest(folder: Path, manifest: GenerationManifest) -> Published:

@@ -39,7 +39,7 @@ class KnownCollection:
 
         `now` is what it holds.
         """
-        if self.identity not in (None, now.identity):
+        if self.identity != now.identity:
             raise LostCollectionError(
                 f'its folder holds another collection than the one that was opened: {_AGAIN}'
             )
@@ -58,13 +58,10 @@ def no_collection() -> LostCollectionError:
 
 
 def read_identity(connection: sqlite3.Connection) -> str | None:
-    """The identity of a collection; None if only earlier releases have written the collection.
+    """The identity of a collection; None before the collection is first written.
 
     Raises sqlite3.DataError for one that no release wrote.
     """
-    schema = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'identity'")
-    if schema.fetchone() is None:
-        return None
     row = connection.execute('SELECT id FROM identity').fetchone()
     if row is None:
         return None

@@ -157,9 +157,9 @@ class JudgmentStore(JudgmentFile):
 
     def set_next_questions(self, questions: Sequence[NextQuestion]) -> None:
         """Judge questions in this order from now on, and remember why each was chosen."""
-        rows = []
-        for place, question in enumerate(questions):
-            rows.append((question.qid, place, str(question.reason)))
+        rows = [
+            (question.qid, place, str(question.reason)) for place, question in enumerate(questions)
+        ]
         with self.writing() as connection:
             # The reasons of questions that were judged since stay.
             connection.execute('UPDATE next_questions SET place = NULL')
@@ -370,9 +370,7 @@ class JudgmentStore(JudgmentFile):
         Raises InputError for a qid that has another question here, or a question that has another
         qid.
         """
-        texts: dict[str, str] = {}
-        for topic in topics:
-            texts[topic.qid] = _checked_text(topic.text)
+        texts: dict[str, str] = {topic.qid: _checked_text(topic.text) for topic in topics}
         now = _now()
         judgments = []
         for qid, grades in qrels.items():

@@ -111,7 +111,7 @@ def _contents(
     tables: str = 'texts',
     condition: str = '',
 ) -> Iterator[tuple[str, str]]:
-    """The docid and the contents of documents, with words in the form that the settings say.
+    """The docid and the contents of documents, with words in one form.
 
     Documents without text for Lucene are left out.
 
@@ -127,7 +127,7 @@ def _contents(
         f'WHERE until = {FOREVER} {condition} ORDER BY docno'
     )
     for docid, title, text in rows:
-        contents = contents_of(title, text, settings.word_forms, settings.language)
+        contents = contents_of(title, text, settings.language)
         if contents:
             yield docid, contents
 

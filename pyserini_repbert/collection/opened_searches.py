@@ -76,7 +76,7 @@ class OpenedSearches:
         fusion: Mapping[str, Any] | None = None,
         query_encoder: QueryEncoder | None = None,
     ) -> CollectionSearcher:
-        """A search of a generation: as a user says, or else as it learned or was set.
+        """A search of a generation: as a user says; otherwise as it learned or was set.
 
         Parameters
         ----------

@@ -157,10 +157,11 @@ class PassageVectors:
         rows, counts = self.rows_of(docnos)
         products = self.scores(query, rows)
         ends = np.cumsum(counts)
-        best = []
-        for start, end in zip((ends - counts).tolist(), ends.tolist(), strict=True):
-            if end > start:
-                best.append(rows[start + int(np.argmax(products[start:end]))])
+        best = [
+            rows[start + int(np.argmax(products[start:end]))]
+            for start, end in zip((ends - counts).tolist(), ends.tolist(), strict=True)
+            if end > start
+        ]
         return np.array(best, np.int64)
 
     def gather(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:

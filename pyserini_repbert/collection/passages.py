@@ -277,7 +277,7 @@ class _PassageRanges:
         return most
 
     def _next_start(self, after: int) -> int:
-        """The first sentence, or else the first word, within the overlap."""
+        """The first sentence within the overlap; if none begins there, the first word."""
         if self._overlap == 0:
             return after
         least = after - self._overlap

@@ -49,7 +49,7 @@ def find_renames(
     """Which documents of a source have only got another docid.
 
     Texts are compared, and each document is taken once. Of several with the same text, one with the
-    same name of its file, or else the same title, is preferred.
+    same file name is preferred, then one with the same title.
 
     Parameters
     ----------
@@ -93,7 +93,9 @@ def find_lost(
     gone : the numbers of the documents that it no longer has
     renames : documents that only got another docid
     """
-    passed_over = {docid for rename in renames for docid in (rename.old, rename.new)}
+    passed_over: set[str] = set()
+    for rename in renames:
+        passed_over.update((rename.old, rename.new))
     n_new: Counter[str] = Counter()
     whole_files = set()
     for docid, file in _read_new_files(connection, generation, source):

@@ -13,7 +13,7 @@ from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.collection.store import FOREVER, VERSIONED
 from pyserini_repbert.collection.stored_values import origin_digest, rendered_fields, typed_values
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.word_forms import WordForms, docid_form
+from pyserini_repbert.data.word_forms import docid_form
 from pyserini_repbert.sqlite_files import transaction
 
 
@@ -80,13 +80,12 @@ class StagedRows:
     """Reads live rows, and writes rows of the next generation, `generation`.
 
     Calls that write belong into a transaction of the caller. New documents are numbered from
-    `first_new` on. Filters compare words in the forms that `forms` says.
+    `first_new` on.
     """
 
-    def __init__(self, connection: sqlite3.Connection, generation: int, forms: WordForms) -> None:
+    def __init__(self, connection: sqlite3.Connection, generation: int) -> None:
         self.connection = connection
         self.generation = generation
-        self._forms = forms
         self.first_new = self._first_new()
 
     def _first_new(self) -> int:
@@ -106,25 +105,11 @@ class StagedRows:
         )
         return {known.docid: known for known in map(KnownDocument._make, rows)}
 
-    def numbers_of_files(self, files: Iterable[str], docids: Iterable[str]) -> set[int]:
-        """The numbers of documents that files have had.
-
-        Parameters
-        ----------
-        files : their paths in the corpus
-        docids : their docids, and the beginnings of those within ('a.csv#1'): earlier releases
-            stored no path of a file
-        """
+    def numbers_of_files(self, files: Iterable[str]) -> set[int]:
+        """The numbers of documents that files have had; `files` are their paths in the corpus."""
         numbers: set[int] = set()
         for file in files:
             rows = self.connection.execute('SELECT docno FROM origins WHERE file = ?', [file])
-            numbers.update(docno for (docno,) in rows)
-        for docid in docids:
-            rows = self.connection.execute(
-                'SELECT docno FROM documents WHERE docid = ? OR (docid > ? AND docid < ?)',
-                # '$' is the character behind '#'.
-                [docid, f'{docid}#', f'{docid}$'],
-            )
             numbers.update(docno for (docno,) in rows)
         return numbers
 
@@ -144,9 +129,10 @@ class StagedRows:
             'AND docno IN (SELECT value FROM json_each(?))',
             [json.dumps(docnos)],
         )
-        locations = {}
-        for docno, number, digest, shard, row in rows:
-            locations[docno, number, digest] = RowOfShard(shard, row)
+        locations = {
+            (docno, number, digest): RowOfShard(shard, row)
+            for docno, number, digest, shard, row in rows
+        }
         return locations
 
     def shard_name(self, shard: int) -> str:
@@ -160,20 +146,9 @@ class StagedRows:
     def write_docid(self, docno: int, docid: str) -> None:
         """Give a new document its number."""
         self._insert('documents', docno, docid)
-        self._write_docid_form(docno, docid)
-
-    def write_docid_forms(self) -> None:
-        """Note the forms of all docids that were not in one form."""
-        rows = self.connection.execute('SELECT docno, docid FROM documents').fetchall()
-        for docno, docid in rows:
-            self._write_docid_form(docno, docid)
-
-    def _write_docid_form(self, docno: int, docid: str) -> None:
         form = docid_form(docid)
-        if self._forms is WordForms.UNITED and form != docid:
-            self.connection.execute(
-                'INSERT OR IGNORE INTO docid_forms VALUES (?, ?)', [form, docno]
-            )
+        if form != docid:
+            self._insert('docid_forms', form, docno)
 
     def write_version(
         self, docno: int, document: Document, source: int, of_fields: bytes, of_text: bytes
@@ -194,7 +169,7 @@ class StagedRows:
 
     def write_field_values(self, docno: int, fields: Mapping[str, Any]) -> None:
         """Write the values by which filters find a document, unless they are stored already."""
-        values = typed_values(fields, self._forms)
+        values = typed_values(fields)
         stored = self.connection.execute(
             f'SELECT field, type, value FROM field_values WHERE docno = ? AND until = {FOREVER}',
             [docno],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -61,7 +60,6 @@ if TYPE_CHECKING:
         DenseDocumentSearcher | RepresentationSearcher | FilteredBm25 | RescoredSearcher
     )
 
-logger = logging.getLogger(__name__)
 
 # Filters of a searcher whose documents are kept.
 _MOST_FILTERS = 32

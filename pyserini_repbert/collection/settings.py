@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,6 @@ from pyserini_repbert.collection.passages import (
     default_overlap,
 )
 from pyserini_repbert.data.values import Choice, adapter
-from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.encode.representations import (
     ModelSource,
     RepresentationModel,
@@ -247,18 +246,23 @@ class CollectionSettings:
     # other settings, under these names.
     further: dict[str, Any] = field(default_factory=dict)
     dtype: VectorDtype = 'float32'  # of the stored vectors
-    # In which Lucene and filters compare words; earlier releases stored none.
-    word_forms: WordForms = WordForms.WRITTEN
+    # Lucene and filters compare words in one form.
+    word_forms: Literal['united'] = 'united'
 
     @model_validator(mode='before')
     @classmethod
     def _read_models(cls, values: Any) -> Any:
         """Settings of a file, with its further models in `further`.
 
-        Raises InputError for a model that no extension reads.
+        Raises InputError for a model that no extension reads, and for words in other forms.
         """
         if not isinstance(values, dict):
             return values
+        if values.get('word_forms') != 'united':
+            raise InputError(
+                'the collection was written before version 0.4.0 was finished: build it again, in '
+                'another folder'
+            )
         further = {}
         others = {}
         kinds = {kind.setting: kind for kind in representations()}
@@ -319,15 +323,14 @@ _CUTTING_PARTS = (*_MODEL_PARTS, 'dtype', 'passage_tokens', 'overlap')
 class WantedSettings:
     """What a user asks for; None means the collection's setting, or the default for a new one.
 
-    A new collection has its words united, as has one that a user rebuilds. `models` names further
-    models, or none, by `Representation.option`: 'sparse' may be 'bm25', 'none', or a model's name.
+    `models` names further models, or none, by `Representation.option`: 'sparse' may be 'bm25',
+    'none', or a model's name.
     """
 
     passage_tokens: int | None = None
     overlap: int | None = None
     language: str | None = None
     dtype: str | None = None
-    word_forms: WordForms | None = None
     models: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -419,8 +422,7 @@ def cuts_alike(one: CollectionSettings, other: CollectionSettings) -> bool:
 
 def indexes_alike(one: CollectionSettings, other: CollectionSettings) -> bool:
     """Whether two settings give the same Lucene index."""
-    parts = ('language', 'sparse', 'word_forms')
-    return all(getattr(one, name) == getattr(other, name) for name in parts)
+    return one.language == other.language and one.sparse == other.sparse
 
 
 def choose_settings(
@@ -494,7 +496,6 @@ def _new_settings(
         overlap=overlap,
         language=wanted.language or default_language,
         dtype=dtype,
-        word_forms=wanted.word_forms or WordForms.UNITED,
         **further_parts(names, source, dtype),
     )
 

@@ -54,8 +54,10 @@ _UNFINISHED = '.unfinished'
 
 # Of each row: the attributes of `ShardRows` and `PassageShard`.
 ROW_FILES = ('vectors', 'documents', 'numbers', 'inputs')
-_FURTHER_FILES = tuple(name for kind in representations() for name in kind.files)
-_ARRAY_FILE = rf'({"|".join((*ROW_FILES, "scales", *_FURTHER_FILES))})\.npy'
+_ARRAYS = [*ROW_FILES, 'scales']
+for _kind in representations():
+    _ARRAYS += _kind.files
+_ARRAY_FILE = rf'({"|".join(_ARRAYS)})\.npy'
 SHARD_FORM = FolderForm('shard of a collection', (_ARRAY_FILE, re.escape(_RECORD)))
 
 _CONFIG = ConfigDict(strict=True, extra='forbid', defer_build=True)
@@ -377,10 +379,11 @@ def _parse_record(content: bytes) -> _ShardRecord:
     values = parse_json(content.decode())
     if not isinstance(values, dict):
         raise ValueError('no object')
-    further = {}
-    for kind in representations():
-        if kind.name in values:
-            further[kind.name] = _checked(values.pop(kind.name), kind.work.record_type)
+    further = {
+        kind.name: _checked(values.pop(kind.name), kind.work.record_type)
+        for kind in representations()
+        if kind.name in values
+    }
     for name, value in values.items():
         if name != 'files' and isinstance(value, dict):
             raise InputError(

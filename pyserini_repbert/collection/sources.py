@@ -34,7 +34,7 @@ ADDED = 'add'  # the source of documents that were added, not synced
 GIVEN = 'python'  # the source of documents that were synced from Python
 # The version of this release's readers: texts change where it does. 2: Markdown without its marks;
 # 3: reStructuredText, AsciiDoc and Org without theirs, HTML in blocks; 4: the alternative texts of
-# pictures; 5: what looks like a mark and is none, all parts of mail, cells of Excel as written;
+# pictures; 5: text that looks like a mark, all parts of mail, cells of Excel as written;
 # 6: all cells of Word's tables, and tables within them; 7: all texts of mail, LaTeX without
 # its marks, PDF in the order of its columns, what a browser shows of HTML; 8: titles of rows, all
 # words of EPUB; 9: the sender of mail in its title, and the days that files state; 10: rows of

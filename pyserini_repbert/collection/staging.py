@@ -6,7 +6,6 @@ that name it afterwards. A kill in between leaves a shard, whose vectors the nex
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,7 +36,6 @@ from pyserini_repbert.collection.vectors import VectorSource
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_types import is_table, is_workbook
 from pyserini_repbert.data.origins import Origin
-from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.sqlite_files import transaction
 
 # The most that is held in memory until it is written. Spare shards keep the encoded part of it
@@ -109,7 +107,7 @@ class NewRows:
     inputs: dict[bytes, str] = field(default_factory=dict)
 
     def add(self, docno: int, number: int, digest: bytes, text: str) -> RowOfShard:
-        """Add a row for passage `number` of document `docno`, of which the encoder reads `text`."""
+        """Add a row for passage `number` of document `docno`; the encoder reads `text`."""
         self.documents.append(docno)
         self.numbers.append(number)
         self.digests.append(digest)
@@ -145,7 +143,6 @@ class Staging:
     encoder : cuts and encodes
     dimension : of the vectors
     dtype : the type in which they are stored
-    forms : in which filters compare words
     others : folders of shards beside the collection's, in which vectors may be
     """
 
@@ -157,13 +154,12 @@ class Staging:
         encoder: PassageEncoder,
         dimension: int,
         dtype: str,
-        forms: WordForms,
         others: Sequence[Path] = (),
     ) -> None:
         self.folder = folder
         self.connection = connection
         self.generation = generation
-        self.rows = StagedRows(connection, generation, forms)
+        self.rows = StagedRows(connection, generation)
         self.encoder = encoder
         self.dtype = dtype
         self._spare = SpareShards(folder, generation, dtype, encoder.further_models)
@@ -234,19 +230,6 @@ class Staging:
                 self.rows.end('field_values', docno)
                 self.rows.end('origins', docno)
                 self.rows.end_text(docno)
-
-    def unite_again(self) -> None:
-        """Write the values of fields, and the forms of docids, of all documents again."""
-        self.flush()
-        rows = self.connection.execute(
-            f'SELECT docno, fields FROM fields WHERE until = {FOREVER} AND since < ? '
-            "AND fields <> '{}'",
-            [self.generation],
-        ).fetchall()
-        with transaction(self.connection):
-            self.rows.write_docid_forms()
-            for docno, fields in rows:
-                self.rows.write_field_values(docno, json.loads(fields))
 
     def cut_again(self) -> None:
         """Cut and encode all documents whose passages were made with other settings."""
@@ -389,9 +372,10 @@ class Staging:
         return shard
 
     def _write_shard(self, rows: NewRows, parent: Path) -> PassageShard:
-        encoded: dict[bytes, Encoded] = {}
-        for digest, vector in self.vectors.vectors_of(rows.inputs).items():
-            encoded[digest] = Encoded(vector)
+        encoded: dict[bytes, Encoded] = {
+            digest: Encoded(vector)
+            for digest, vector in self.vectors.vectors_of(rows.inputs).items()
+        }
         vectors = np.empty((len(rows.digests), self._dimension), np.float32)
         for row, digest in enumerate(rows.digests):
             vectors[row] = encoded[digest].vector

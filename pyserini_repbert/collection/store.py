@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import sqlite_files
-from pyserini_repbert.data.word_forms import WordForms
+from pyserini_repbert.data.word_forms import unite
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import COLLECTION_FILE
 from pyserini_repbert.sqlite_files import (
@@ -40,78 +40,6 @@ _OCTAL = re.compile(r'\\([0-7]{3})')
 # File systems over a network, on which WAL's shared memory does not work.
 _NETWORK = ('nfs', 'cifs', 'smb', '9p', 'fuse.sshfs', 'lustre', 'gpfs', 'afs', 'ceph', 'glusterfs')
 
-# What collections of earlier releases lack until they are written.
-LATER_TABLES = f"""CREATE TABLE IF NOT EXISTS identity (id TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS source_prefixes (source INTEGER PRIMARY KEY, prefix TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS source_paths (path TEXT PRIMARY KEY, source INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS source_formats (source INTEGER PRIMARY KEY, format TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS source_links (source INTEGER PRIMARY KEY, link TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS source_syncs (
-    source INTEGER PRIMARY KEY,
-    synced TEXT NOT NULL,
-    unread TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS renamed (old TEXT PRIMARY KEY, new TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS origins (
-    docno INTEGER NOT NULL,
-    since INTEGER NOT NULL,
-    until INTEGER NOT NULL,
-    file TEXT NOT NULL,
-    outline TEXT NOT NULL,
-    digest BLOB NOT NULL,
-    PRIMARY KEY (docno, since)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS source_readers (
-    source INTEGER PRIMARY KEY,
-    versions TEXT NOT NULL,
-    synced TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS source_files (
-    source INTEGER NOT NULL,
-    file TEXT NOT NULL,
-    size INTEGER NOT NULL,
-    modified INTEGER NOT NULL,
-    changed INTEGER NOT NULL,
-    inode INTEGER NOT NULL,
-    is_settled INTEGER NOT NULL,
-    digest BLOB NOT NULL,
-    way TEXT NOT NULL,
-    docid TEXT NOT NULL,
-    documents INTEGER NOT NULL,
-    reason TEXT,
-    reason_group TEXT,
-    PRIMARY KEY (source, file)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS docid_forms (
-    form TEXT NOT NULL,
-    docno INTEGER NOT NULL,
-    PRIMARY KEY (form, docno)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS origins_by_file ON origins (file);
-CREATE INDEX IF NOT EXISTS origins_ended ON origins (until) WHERE until < {FOREVER};
-"""
-# As `schema_differences` calls them.
-LATER_TABLE_NAMES = (
-    "table 'identity'",
-    "table 'source_prefixes'",
-    "table 'source_paths'",
-    "table 'source_formats'",
-)
-# What any collection may lack that no release since has written: nothing counts on it.
-OPTIONAL_NAMES = (
-    "table 'source_links'",
-    "table 'source_readers'",
-    "table 'source_files'",
-    "table 'docid_forms'",
-)
-# What collections lack whose manifest has no digest of origins.
-ORIGIN_NAMES = (
-    "table 'source_syncs'",
-    "table 'renamed'",
-    "table 'origins'",
-    "index 'origins_by_file'",
-    "index 'origins_ended'",
-)
 SCHEMA = f"""
 CREATE TABLE generations (
     number INTEGER PRIMARY KEY,
@@ -173,7 +101,55 @@ CREATE TABLE dead_rows (
     PRIMARY KEY (shard, row)
 ) WITHOUT ROWID;
 CREATE TABLE staged (docno INTEGER PRIMARY KEY, is_text INTEGER NOT NULL);
-{LATER_TABLES}CREATE INDEX passages_by_input ON passages (input);
+CREATE TABLE identity (id TEXT NOT NULL);
+CREATE TABLE source_prefixes (source INTEGER PRIMARY KEY, prefix TEXT NOT NULL);
+CREATE TABLE source_paths (path TEXT PRIMARY KEY, source INTEGER NOT NULL);
+CREATE TABLE source_formats (source INTEGER PRIMARY KEY, format TEXT NOT NULL);
+CREATE TABLE source_links (source INTEGER PRIMARY KEY, link TEXT NOT NULL);
+CREATE TABLE source_syncs (
+    source INTEGER PRIMARY KEY,
+    synced TEXT NOT NULL,
+    unread TEXT NOT NULL
+);
+CREATE TABLE renamed (old TEXT PRIMARY KEY, new TEXT NOT NULL);
+CREATE TABLE origins (
+    docno INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    file TEXT NOT NULL,
+    outline TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    PRIMARY KEY (docno, since)
+) WITHOUT ROWID;
+CREATE TABLE source_readers (
+    source INTEGER PRIMARY KEY,
+    versions TEXT NOT NULL,
+    synced TEXT NOT NULL
+);
+CREATE TABLE source_files (
+    source INTEGER NOT NULL,
+    file TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    modified INTEGER NOT NULL,
+    changed INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    is_settled INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    way TEXT NOT NULL,
+    docid TEXT NOT NULL,
+    documents INTEGER NOT NULL,
+    reason TEXT,
+    reason_group TEXT,
+    PRIMARY KEY (source, file)
+) WITHOUT ROWID;
+CREATE TABLE docid_forms (
+    form TEXT NOT NULL,
+    docno INTEGER NOT NULL,
+    PRIMARY KEY (form, docno)
+) WITHOUT ROWID;
+CREATE INDEX origins_by_file ON origins (file);
+CREATE INDEX origins_ended ON origins (until) WHERE until < {FOREVER};
+CREATE INDEX passages_by_input ON passages (input);
 CREATE INDEX values_by_document ON field_values (docno);
 CREATE INDEX fields_ended ON fields (until) WHERE until < {FOREVER};
 CREATE INDEX values_ended ON field_values (until) WHERE until < {FOREVER};
@@ -194,15 +170,15 @@ _OPTIONAL_COLUMNS = (
 VERSIONED = ('fields', 'field_values', 'texts', 'passages', 'origins')
 
 
-def contents_of(title: str, text: str, word_forms: str, language: str) -> str:
+def contents_of(title: str, text: str, language: str) -> str:
     """What Lucene gets of a document, '' for none; SQL knows this function, too.
 
     Parameters
     ----------
     title, text : of the document
-    word_forms, language : of the collection's settings
+    language : of the collection's settings
     """
-    contents = WordForms(word_forms).of(f'{title} {text}' if title else text, language)
+    contents = unite(f'{title} {text}' if title else text, language)
     return contents if contents.strip(_BLANK) else ''
 
 
@@ -268,19 +244,13 @@ def _column_kinds() -> dict[str, tuple[type, ...]]:
     kinds: dict[str, tuple[type, ...]] = {}
     with closing(sqlite3.connect(':memory:')) as model:
         make_tables(model, SCHEMA)
-        for table in table_names(model):
+        tables = model.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        for (table,) in tables:
             for _, name, kind, *_ in model.execute(f'PRAGMA table_info({table})'):
                 if kind in _KINDS:
                     optional = (type(None),) if name in _OPTIONAL_COLUMNS else ()
                     kinds[name] = (_KINDS[kind], *optional)
     return kinds
-
-
-def add_later_tables(connection: sqlite3.Connection) -> None:
-    """Add what a collection of an earlier release lacks."""
-    with transaction(connection):
-        for statement in LATER_TABLES.split(';\n'):
-            connection.execute(statement)
 
 
 def open_for_reading(folder: Path) -> sqlite3.Connection:
@@ -302,15 +272,9 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(
             address, timeout=_WAIT, isolation_level=None, check_same_thread=False, uri=True
         )
-        connection.create_function('contents_of', 4, contents_of, deterministic=True)
+        connection.create_function('contents_of', 3, contents_of, deterministic=True)
         _FORM.check(connection, path)
     return connection
-
-
-def table_names(connection: sqlite3.Connection) -> set[str]:
-    """The tables of a collection; an earlier release may not have made all of them."""
-    rows = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
-    return {name for (name,) in rows}
 
 
 def damage(folder: Path, what: str) -> DamagedFileError:

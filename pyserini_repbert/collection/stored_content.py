@@ -20,14 +20,12 @@ from typing import Any
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.store import ALIVE, STORE, open_for_reading, sqlite_errors
 from pyserini_repbert.collection.stored_values import (
-    WORD,
     fields_fit,
     input_digest,
     origin_fits,
     text_fits,
     typed_values,
 )
-from pyserini_repbert.data.word_forms import WordForms
 
 # What each table has of a document; the number of the document comes first.
 _QUERIES = {
@@ -56,18 +54,15 @@ def content_differences(generation: Generation) -> Iterator[str]:
         # A text that is no longer UTF-8 is another text, not an error.
         connection.text_factory = lambda raw: raw.decode('utf-8', 'replace')
         with sqlite_errors(path):
-            tables = generation.versioned_tables
-            for document in _documents(connection, tables, generation.number):
-                yield from document.differences(key, generation.settings.word_forms)
+            for document in _documents(connection, generation.number):
+                yield from document.differences(key)
 
 
-def _documents(
-    connection: sqlite3.Connection, tables: Sequence[str], generation: int
-) -> Iterator[_StoredDocument]:
-    """What some tables have of each document, in the order of their numbers."""
+def _documents(connection: sqlite3.Connection, generation: int) -> Iterator[_StoredDocument]:
+    """What the tables have of each document, in the order of their numbers."""
     streams = []
-    for table in tables:
-        stored = connection.execute(_QUERIES[table], {'generation': generation})
+    for table, query in _QUERIES.items():
+        stored = connection.execute(query, {'generation': generation})
         streams.append(_named(table, stored))
     # The numbers come in ascending order in each stream.
     merged = heapq.merge(*streams, key=itemgetter(0))
@@ -91,14 +86,8 @@ class _StoredDocument:
     docno: int
     rows: dict[str, list[_Row]] = field(default_factory=lambda: {table: [] for table in _QUERIES})
 
-    def differences(self, key: bytes, forms: WordForms) -> Iterator[str]:
-        """What differs from what was written.
-
-        Parameters
-        ----------
-        key : the digest key of passages' inputs
-        forms : in which filters compare words
-        """
+    def differences(self, key: bytes) -> Iterator[str]:
+        """What differs from what was written; `key` is the digest key of passages' inputs."""
         versions = self.rows['fields']
         if len(versions) != 1:
             others = [table for table, rows in self.rows.items() if rows]
@@ -113,7 +102,7 @@ class _StoredDocument:
             return
         name = f"document '{docid}'"
         if fields_fit(fields, digest):
-            values = set(typed_values(json.loads(fields), forms))
+            values = set(typed_values(json.loads(fields)))
             yield from _value_differences(name, values, self.rows['field_values'])
         else:
             yield f'the fields of {name} are not those that were stored'
@@ -132,13 +121,9 @@ class _StoredDocument:
 
 
 def _value_differences(name: str, expected: set[_Row], rows: Sequence[_Row]) -> Iterator[str]:
-    """How the values that filters compare differ from those of the document's fields."""
+    """How the values that filters compare differ from the document's fields."""
     found = set(rows)
-    missing = expected - found
-    if all(kind == WORD for _, kind, _ in missing):
-        # Earlier releases wrote none.
-        missing = set()
-    for what, values in (('lack', missing), ('have also', found - expected)):
+    for what, values in (('lack', expected - found), ('have also', found - expected)):
         for field_name, kind, value in sorted(values, key=repr)[:1]:
             yield (
                 f'the values of fields of {name} {what} {field_name}:{value!s:.60} ({kind}), '

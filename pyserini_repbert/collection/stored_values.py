@@ -11,7 +11,7 @@ from typing import Any
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.data.values import decimal
-from pyserini_repbert.data.word_forms import WordForms, unite, unite_value
+from pyserini_repbert.data.word_forms import unite, unite_value
 
 _DIGEST_BYTES = 16
 _DATE = re.compile(
@@ -84,21 +84,14 @@ def rendered_fields(fields: Mapping[str, Any]) -> str:
     return _ENCODER.encode(fields) if fields else '{}'
 
 
-def typed_values(fields: Mapping[str, Any], forms: WordForms = WordForms.WRITTEN) -> list[_Typed]:
+def typed_values(fields: Mapping[str, Any]) -> list[_Typed]:
     """Each value of each field with its type: 'text' (casefolded), 'number' or 'date' (ISO).
 
     A value of a mapping belongs to the field `outer.inner`; a list has several values. Names and
-    values are in the form that a collection has. Of 'Klaus Brandt <kb@example.org>', the name, its
+    values are in one form. Of 'Klaus Brandt <kb@example.org>', the name, its
     words, the address and its domain are of type 'word'.
     """
-    if forms is WordForms.UNITED:
-        fields = _united(fields)
-    return sorted(set(_values_of('', fields, forms)), key=repr)
-
-
-def stored_text(text: str, forms: WordForms) -> str:
-    """Text as filters compare it: casefolded, in the collection's form."""
-    return unite_value(text) if forms is WordForms.UNITED else text.casefold()
+    return sorted(set(_values_of('', _united(fields))), key=repr)
 
 
 def _united(value: Any) -> Any:
@@ -122,13 +115,13 @@ def _united(value: Any) -> Any:
     return united
 
 
-def _values_of(name: str, value: Any, forms: WordForms) -> Iterator[_Typed]:
+def _values_of(name: str, value: Any) -> Iterator[_Typed]:
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _values_of(f'{name}.{key}' if name else str(key), item, forms)
+            yield from _values_of(f'{name}.{key}' if name else str(key), item)
     elif isinstance(value, list):
         for item in value:
-            yield from _values_of(name, item, forms)
+            yield from _values_of(name, item)
     elif isinstance(value, bool):
         yield name, 'text', str(value).casefold()
     elif isinstance(value, (int, float)):
@@ -136,9 +129,9 @@ def _values_of(name: str, value: Any, forms: WordForms) -> Iterator[_Typed]:
     elif isinstance(value, str) and _DATE.fullmatch(value):
         yield name, 'date', stored_date(value)
     elif isinstance(value, str):
-        yield name, 'text', stored_text(value, forms)
+        yield name, 'text', unite_value(value)
         for word in _words_of_person(name, value):
-            yield name, WORD, stored_text(word, forms)
+            yield name, WORD, unite_value(word)
 
 
 def _words_of_person(field: str, text: str) -> list[str]:

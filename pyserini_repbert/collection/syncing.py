@@ -22,7 +22,6 @@ from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import name_in_corpus, possible_docids, stored_docid
 from pyserini_repbert.data.passages import Corpus, GivenCorpus
 from pyserini_repbert.data.unread_files import UnreadFiles
-from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError
 
 _DOCUMENTS_AT_ONCE = 256
@@ -134,7 +133,7 @@ def sync_documents(
     _keep_unchanged(writer, source, seen, counts)
     if is_new:
         _check_not_empty(corpus, counts)
-    kept = _kept_documents(writer, corpus, source)
+    kept = _kept_documents(writer, corpus)
     gone, n_before = _missing_documents(writer, source.number, seen, kept)
     staging = writer.staging
     renames = find_renames(staging.connection, staging.generation, source.number, gone)
@@ -406,16 +405,14 @@ def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
         yield batch
 
 
-def _kept_documents(writer: Writer, corpus: Corpus, source: DocumentSource) -> set[int]:
+def _kept_documents(writer: Writer, corpus: Corpus) -> set[int]:
     """The documents, by their numbers, of files that are there, but cannot be read.
 
     A file that has lost its text was read: its documents are gone.
     """
     files = [file for file in corpus.unread if file.docid and not file.is_empty]
     names = [name_in_corpus(corpus.name, file.path) for file in files]
-    # A collection has no docid that is not in UTF-8, as a file's name may be.
-    docids = [source.prefix + file.docid for file in files if not has_surrogates(file.docid)]
-    return writer.staging.rows.numbers_of_files(names, docids)
+    return writer.staging.rows.numbers_of_files(names)
 
 
 def _missing_documents(

@@ -56,7 +56,6 @@ from pyserini_repbert.collection.staging import Staging
 from pyserini_repbert.collection.store import (
     FOREVER,
     STORE,
-    add_later_tables,
     open_for_reading,
     open_for_writing,
     sqlite_errors,
@@ -159,7 +158,6 @@ class Writer:
             number = newest.number
             self.published = read_manifest(self.folder, newest)
             stored = self.published.settings
-        add_later_tables(self.connection)
         # After a kill between the generation and its judgments.
         self._rename_judged()
         self._identity = ensure_identity(self.connection)
@@ -182,7 +180,6 @@ class Writer:
             encoder=self.encoder,
             dimension=self.settings.dimension,
             dtype=self.settings.dtype,
-            forms=self.settings.word_forms,
             others=self._spare,
         )
 
@@ -226,9 +223,6 @@ class Writer:
         compact : also rewrite shards with dead rows, and put small shards together
         """
         self.staging.flush()
-        before = self.published
-        if before is not None and before.settings.word_forms is not self.settings.word_forms:
-            self.staging.unite_again()
         if self.published is not None and not self._must_publish(merge, compact):
             with transaction(self.connection):
                 self._store_source()
@@ -251,8 +245,7 @@ class Writer:
             return True
         if merge and self.published.lucene_dead:
             return True
-        sources = self.published.sources_sha256
-        return sources is not None and sources != self.sources.digest_after(self._change_sources)
+        return self.published.sources_sha256 != self.sources.digest_after(self._change_sources)
 
     def _update_lucene(self, merge: bool) -> LuceneState:
         before = self.published
@@ -268,9 +261,10 @@ class Writer:
         )
 
     def _new_manifest(self, lucene: LuceneState) -> GenerationManifest:
-        shards = []
-        for state in shard_states(self.staging):
-            shards.append(ShardOfGeneration.of(state.name, state.rows, state.dead))
+        shards = [
+            ShardOfGeneration.of(state.name, state.rows, state.dead)
+            for state in shard_states(self.staging)
+        ]
         return GenerationManifest(
             number=self.staging.generation,
             settings=self.settings,

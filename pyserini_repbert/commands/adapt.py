@@ -258,10 +258,9 @@ def _spec_of(options: argparse.Namespace) -> PipelineSpec:
     from pyserini_repbert.pipeline.resolving import NO_ADAPTATION
     from pyserini_repbert.pipeline.spec import PipelineSpec
 
-    values = {}
-    for name, value in vars(options).items():
-        if name in PipelineSpec.model_fields:
-            values[name] = value
+    values = {
+        name: value for name, value in vars(options).items() if name in PipelineSpec.model_fields
+    }
     values['stages'] = [options.rerank] if options.rerank else []
     # Learning does not depend on what was learned before.
     values['adapted'] = NO_ADAPTATION

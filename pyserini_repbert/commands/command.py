@@ -169,15 +169,13 @@ def left_work(output: str | None) -> bool:
     if output is None:
         return False
     folder = Path(output)
-    return (
-        Path(f'{output}.part').is_file()
-        or Path(f'{output}.training', 'recipe.yaml').is_file()
-        # of `train --folds`
-        or any(folder.glob('seed-*/fold-*'))
-        # the folder of an index that replaces the one in `folder`
-        or (folder / 'part-0-of-1').is_dir()
-        or any(_is_begun_index(path) for path in (folder, *folder.glob('part-*')))
-    )
+    is_reranked = Path(f'{output}.part').is_file()
+    is_trained = Path(f'{output}.training', 'recipe.yaml').is_file()
+    has_folds = any(folder.glob('seed-*/fold-*'))
+    # The folder of an index that replaces the one in `folder`.
+    is_replaced = (folder / 'part-0-of-1').is_dir()
+    is_encoded = any(map(_is_begun_index, [folder, *folder.glob('part-*')]))
+    return is_reranked or is_trained or has_folds or is_replaced or is_encoded
 
 
 def _is_begun_index(folder: Path) -> bool:

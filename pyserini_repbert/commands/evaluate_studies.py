@@ -136,9 +136,9 @@ def _show_by_depth(
 
     `measure` gives a run's values by depth.
     """
-    values = {}
-    for name, run in read_named(named_paths(options.runs), options.quiet):
-        values[name] = measure(run)
+    values = {
+        name: measure(run) for name, run in read_named(named_paths(options.runs), options.quiet)
+    }
     rows = []
     for name, by_depth in values.items():
         rows.append([name, *(f'{value:.3f}' for value in by_depth.values())])

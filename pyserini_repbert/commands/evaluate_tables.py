@@ -72,10 +72,9 @@ def print_tables(
     print(markdown(['run', *first.means], rows))
     print(f'\nOver {first.n_topics} judged topics.', *notes)
     for baseline in dict.fromkeys(one.baseline for one in comparisons):
-        compared = []
-        for one in comparisons:
-            if one.baseline == baseline:
-                compared.append(_comparison_row(one, settings))
+        compared = [
+            _comparison_row(one, settings) for one in comparisons if one.baseline == baseline
+        ]
         print(f'\nAgainst {baseline} ({settings}):\n')
         print(markdown(list(compared[0]), [list(row.values()) for row in compared]))
 

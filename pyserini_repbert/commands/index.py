@@ -70,9 +70,10 @@ def make_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPars
 
 def all_actions() -> dict[str, Action]:
     """The actions by name: extensions', then ours."""
-    actions: dict[str, Action] = {}
-    for name, found in commands_below('index').items():
-        actions[name] = Action(found.command.help, found.add_flags, found.run)
+    actions: dict[str, Action] = {
+        name: Action(found.command.help, found.add_flags, found.run)
+        for name, found in commands_below('index').items()
+    }
     return {**actions, **ACTIONS}
 
 

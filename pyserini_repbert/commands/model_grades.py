@@ -91,7 +91,7 @@ def _share_in_run(model: str, name: str, path: str) -> str | None:
     for part in record.inputs:
         # A run is never its own input, because a record has the checksum of its output.
         if part.role in _RUNS and part.sha256 is not None and checksum(part.name) == part.sha256:
-            share = _share_in_run(model, f'{part.name}, of which {name} was made', part.name)
+            share = _share_in_run(model, f'{part.name}, an input of {name}', part.name)
             if share is not None:
                 return share
     return None

@@ -231,9 +231,10 @@ def _report_outcomes(
     by_workspace: dict[Workspace, list[Outcome]] = {}
     for job, outcome in zip(jobs, outcomes, strict=True):
         by_workspace.setdefault(job.workspace, []).append(outcome)
-    results = []
-    for workspace, outcomes_of_file in by_workspace.items():
-        results.append(RegressionOutcome(workspace.regression, outcomes_of_file))
+    results = [
+        RegressionOutcome(workspace.regression, outcomes_of_file)
+        for workspace, outcomes_of_file in by_workspace.items()
+    ]
     data = as_data(results, environment, {str(options.data): '$DATA', os.path.expanduser('~'): '~'})
     if options.report:
         _write_report(data, options.report)

@@ -113,15 +113,17 @@ def scores_in_rankings(hits: Ranking, rankings: Mapping[str, Ranking]) -> list[s
 
     A ranking that does not have a hit among those that it found is left out.
     """
-    scores_of = {}
-    for name, ranking in rankings.items():
-        scores_of[name] = dict(zip(ranking.docids, ranking.scores, strict=True))
+    scores_of = {
+        name: dict(zip(ranking.docids, ranking.scores, strict=True))
+        for name, ranking in rankings.items()
+    }
     texts = []
     for docid in hits.docids:
-        known = []
-        for name, scores in scores_of.items():
-            if docid in scores:
-                known.append(f'{printable(name)} {score_text(scores[docid])}')
+        known = [
+            f'{printable(name)} {score_text(scores[docid])}'
+            for name, scores in scores_of.items()
+            if docid in scores
+        ]
         texts.append(', '.join(known))
     return texts
 

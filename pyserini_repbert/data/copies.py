@@ -13,7 +13,7 @@ _MOST_RANKED = 1000
 
 @dataclass(frozen=True)
 class DistinctHits:
-    """The best hits of a ranking, no two of which are files with the same text.
+    """The best hits of a ranking, each with another text.
 
     Attributes
     ----------
@@ -53,12 +53,14 @@ def distinct_hits(
     while True:
         hits = add_texts(ranking[:n_read])
         copies = _copies_of(hits)
-        n_needed = n_wanted + sum(map(len, copies.values()))
+        n_needed = n_wanted + sum(len(docids) for docids in copies.values())
         if n_read >= min(n_needed, len(ranking)):
             break
         n_read = n_needed
-    are_copies = {docid for docids in copies.values() for docid in docids}
-    rows = [row for row, docid in enumerate(hits.docids) if docid not in are_copies]
+    left_out: set[str] = set()
+    for docids in copies.values():
+        left_out.update(docids)
+    rows = [row for row, docid in enumerate(hits.docids) if docid not in left_out]
     shown = hits.select_rows(rows, [hits.scores[row] for row in rows])
     return DistinctHits(rows, shown, copies)
 

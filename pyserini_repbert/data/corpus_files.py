@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from pyserini_repbert.data.corpus_formats import (
@@ -111,41 +110,28 @@ def corpus_of_files(
         raise InputError(
             f"corpus format '{fmt}' is unknown: expected auto, ir_datasets, lucene, {known}"
         )
-    fmt = '' if fmt == 'auto' else fmt
-    corpus = _read_as(asked, fmt, Reading())
-    corpus.reopen = partial(_read_as, asked, fmt)
-    return corpus
+    if fmt == 'auto':
+        fmt = _guess_format(asked)
+    return corpus_of_records(asked, fmt)
 
 
-def _read_as(asked: CorpusRequest, forced: str, stored: Reading) -> Corpus:
-    """The corpus, read as it was before, unless the caller says otherwise.
-
-    Parameters
-    ----------
-    asked : by the caller
-    forced : the format that the caller chose; '' for none
-    stored : with the source of a collection; where it decides nothing, the files do
-    """
-    fmt = forced
-    if not fmt and stored.fmt in FORMATS:
-        fmt = stored.fmt
-    if not fmt and asked.path.is_dir():
+def _guess_format(asked: CorpusRequest) -> str:
+    """The one format of a file, or of all files of lines in a folder."""
+    if asked.path.is_dir():
         fmt = guess_delivery(asked.path, asked.selection) or _guess_folder(asked)
-    elif not fmt:
+    else:
         fmt = guess_records(asked)
     if not fmt:
         raise InputError(
             f'corpus {asked.source} holds neither JSON lines, TSV nor TREC text of one format: '
             'name the format'
         )
-    return corpus_of_records(asked, fmt)
+    return fmt
 
 
 def _guess_folder(asked: CorpusRequest) -> str:
     """The one format that all files of lines in a folder have; '' if there are several."""
-    formats = set()
-    for path in _line_files(asked.path):
-        formats.add(guess_records(replace(asked, source=path)))
+    formats = {guess_records(replace(asked, source=path)) for path in _line_files(asked.path)}
     return formats.pop() if len(formats) == 1 else ''
 
 

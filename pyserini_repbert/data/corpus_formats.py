@@ -186,7 +186,7 @@ def _has_other_text(record: Mapping[str, Any]) -> bool:
 
 
 def _parse_record(line: str) -> dict[str, Any]:
-    """The JSON object of a line. Raises BadPassage for a line that is none."""
+    """The JSON object of a line. Raises BadPassage for any other line."""
     try:
         record = parse_json(line)
     except ValueError as error:

@@ -203,7 +203,7 @@ def is_unwanted(name: str, is_folder: bool) -> bool:
 
 
 def checked_patterns(patterns: Iterable[str]) -> GitIgnoreSpec:
-    """Patterns of .gitignore. Raises InputError for one that is none, or would take too long."""
+    """Patterns of .gitignore. Raises InputError for a bad one, or one that takes too long."""
     from pathspec import GitIgnoreSpec
 
     lines = list(patterns)

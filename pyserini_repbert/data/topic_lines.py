@@ -54,7 +54,7 @@ def _is_utf8(raw: bytes) -> bool:
 
 
 def _decoded(path: StrPath, number: int, raw: bytes, encoding: str) -> str:
-    """A line without its end, in UTF-8 or else in `encoding`. Raises InputError."""
+    """A line without its end, in UTF-8; if it is not UTF-8, in `encoding`. Raises InputError."""
     if encoding and not _is_utf8(raw):
         raw = raw.decode(encoding, 'replace').encode()
     try:
@@ -64,7 +64,7 @@ def _decoded(path: StrPath, number: int, raw: bytes, encoding: str) -> str:
 
 
 def _encoding_of_others(path: StrPath, number: int) -> str:
-    """The encoding of the lines that are not in UTF-8, the first of which is `number`."""
+    """The encoding of the lines that are not in UTF-8; `number` is the first of them."""
     with open_binary(path, MAX_TOPICS_BYTES) as stream:
         others = [raw for _, raw in numbered_bytes(stream) if not _is_utf8(raw)]
     try:

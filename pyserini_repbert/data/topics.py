@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, islice
@@ -31,8 +30,6 @@ from pyserini_repbert.data.values import (
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.ranking import Query
-
-logger = logging.getLogger(__name__)
 
 _CAR = 'enwiki:'
 # As NIST gives the queries of its Web tracks; the Million Query track has a priority between.

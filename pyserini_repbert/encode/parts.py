@@ -183,10 +183,9 @@ def _whole_parts(folder: Path) -> list[Path]:
             f'{folder} has parts of {of} and of {others[0]}: remove the folders of one or the other'
         )
     parts = [EncodingPart(index, of) for index in range(of)]
-    missing = []
-    for part in parts:
-        if not (part.folder(folder) / MANIFEST).is_file():
-            missing.append(f'{part.index}/{of}')
+    missing = [
+        f'{part.index}/{of}' for part in parts if not (part.folder(folder) / MANIFEST).is_file()
+    ]
     if missing:
         shown = ', '.join(missing[:6])
         if len(missing) > 6:

@@ -280,7 +280,7 @@ class RepresentationWork(ABC):
         """What of a passage made its score, the greatest share first; none if nothing did."""
 
     def query_vectors(self, query: Any) -> NDArray[np.float32]:
-        """The vectors of a query, each of which finds vectors of passages: float32 (q, d)."""
+        """The vectors of a query, float32 (q, d); each finds vectors of passages."""
         raise NotImplementedError(f'{self.recorded_as} has no vectors of queries')
 
     def sample_query(self, passage: Any, random: np.random.Generator) -> Any:

@@ -165,9 +165,10 @@ def _build(
         beyond = folder / shard_name(n_shards)
         if beyond.exists():
             raise MismatchError(f'{beyond} lies beyond the end of the corpus: give the same corpus')
-        shards = []
-        for number in range(n_shards):
-            shards.append(read_record(folder / shard_name(number) / SHARD, ShardRecord))
+        shards = [
+            read_record(folder / shard_name(number) / SHARD, ShardRecord)
+            for number in range(n_shards)
+        ]
         count = sum(shard.count for shard in shards)
         manifest = Manifest(settings, count, tuple(shards), settings.kind)
         write_json(folder / MANIFEST, manifest, is_signed=True)

@@ -95,7 +95,7 @@ class RunComparison:
 def pairs_with(baselines: Sequence[str], names: Sequence[str]) -> list[RunPair]:
     """Each baseline with each other run; two baselines are one pair.
 
-    Raises InputError for a baseline that is none of the runs.
+    Raises InputError for a baseline that is not one of the runs.
     """
     pairs: list[RunPair] = []
     for number, baseline in enumerate(baselines):

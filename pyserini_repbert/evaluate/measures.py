@@ -234,9 +234,9 @@ def evaluate_topics(
     rankings: Iterable[tuple[str, Ranking]], qrels: Qrels, measures: Sequence[NamedMeasure]
 ) -> Evaluation:
     """`evaluate` of a run that comes topic by topic: some hundred topics are held at once."""
-    by_measure: dict[Any, dict[str, float]] = {}
-    for named in measures:
-        by_measure[named.measure] = dict.fromkeys(qrels, 0.0)
+    by_measure: dict[Any, dict[str, float]] = {
+        named.measure: dict.fromkeys(qrels, 0.0) for named in measures
+    }
     with_hits: set[str] = set()
     judged = ((qid, hits) for qid, hits in rankings if qid in qrels and hits.docids)
     size = _TOPICS_AT_ONCE if _are_of_topics(measures) else None

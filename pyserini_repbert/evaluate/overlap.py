@@ -35,10 +35,11 @@ def rank_biased_overlap(first: Sequence[str], second: Sequence[str]) -> float:
     n = len(long)
     rank_in_long = {docid: rank for rank, docid in enumerate(long, 1)}
     # The depths from which on a document is in both.
-    common_from = []
-    for rank, docid in enumerate(short, 1):
-        if docid in rank_in_long:
-            common_from.append(max(rank, rank_in_long[docid]))
+    common_from = [
+        max(rank, rank_in_long[docid])
+        for rank, docid in enumerate(short, 1)
+        if docid in rank_in_long
+    ]
     new_at = np.bincount(np.array(common_from, dtype=np.int64), minlength=n + 1)
     common = new_at.cumsum()[1:]
     depths = np.arange(1, n + 1)

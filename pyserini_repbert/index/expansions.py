@@ -24,7 +24,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines
 
 WEIGHT_SCALE = 100  # DeepCT: a term's weight y becomes the term frequency round(100 y)
-MAX_TERMS = 1_000_000  # in a passage: beyond this, the weights are no term frequencies
+MAX_TERMS = 1_000_000  # in a passage: greater weights are not term frequencies
 SAMPLES = 40  # docTTTTTquery appends the first 40 of its 80 sampled queries
 _SPECIAL = ('[CLS]', '[SEP]', '[PAD]', '[UNK]')
 # A file of docTTTTTquery's archive: the number of the sample, then of the part of the corpus.

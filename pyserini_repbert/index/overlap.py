@@ -74,7 +74,8 @@ def _common_share(expected: NDArray[np.int64], nearest: NDArray[np.int64]) -> fl
     """The mean share of expected rows that are among the nearest; 1 if there are none."""
     if not expected.shape[1]:
         return 1.0
-    shares = []
-    for one, other in zip(expected, nearest, strict=True):
-        shares.append(len(np.intersect1d(one, other)) / len(one))
+    shares = [
+        len(np.intersect1d(one, other)) / len(one)
+        for one, other in zip(expected, nearest, strict=True)
+    ]
     return float(np.mean(shares))

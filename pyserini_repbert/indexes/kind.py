@@ -112,10 +112,11 @@ class SearchOptions:
     @classmethod
     def of(cls, values: Any, **changes: Any) -> Self:
         """The options among the attributes of an object, and these changes."""
-        known = {}
-        for field in fields(cls):
-            if hasattr(values, field.name):
-                known[field.name] = getattr(values, field.name)
+        known = {
+            field.name: getattr(values, field.name)
+            for field in fields(cls)
+            if hasattr(values, field.name)
+        }
         return cls(**{**known, **changes})
 
     def given(self) -> set[str]:

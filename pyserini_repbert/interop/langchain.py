@@ -75,9 +75,7 @@ class RerankerCompressor(BaseDocumentCompressor):  # type: ignore[misc]
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """New documents, best first. A document's docid is `docid` of its metadata, or else its
-        id.
-        """
+        """New documents, best first. A docid is `docid` of the metadata, otherwise the id."""
         texts = [document.page_content for document in documents]
         docids = [document.metadata.get('docid', document.id) for document in documents]
         ranked_documents = []

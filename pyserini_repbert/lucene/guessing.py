@@ -7,46 +7,11 @@ a text's words is the text's. Chinese, Japanese, Korean and Thai are told by the
 from __future__ import annotations
 
 import re
-import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import cache
 
-from pyserini_repbert.lucene.java_home import anserini_jar
+from pyserini_repbert.lucene.frequent_words import LETTER, frequent_words
 
-# In Anserini's jar. Polish has no list there.
-_FOLDER = 'org/apache/lucene/analysis'
-_LISTS = {
-    'ar': 'ar/stopwords.txt',
-    'bn': 'bn/stopwords.txt',
-    'da': 'snowball/danish_stop.txt',
-    'de': 'snowball/german_stop.txt',
-    'en': 'snowball/english_stop.txt',
-    'es': 'snowball/spanish_stop.txt',
-    'fa': 'fa/stopwords.txt',
-    'fi': 'snowball/finnish_stop.txt',
-    'fr': 'snowball/french_stop.txt',
-    'hi': 'hi/stopwords.txt',
-    'hu': 'snowball/hungarian_stop.txt',
-    'id': 'id/stopwords.txt',
-    'it': 'snowball/italian_stop.txt',
-    'nl': 'snowball/dutch_stop.txt',
-    'no': 'snowball/norwegian_stop.txt',
-    'pt': 'snowball/portuguese_stop.txt',
-    'ru': 'snowball/russian_stop.txt',
-    'sv': 'snowball/swedish_stop.txt',
-    'te': 'te/stopwords.txt',
-    'tr': 'tr/stopwords.txt',
-    'uk': 'uk/stopwords.txt',
-    # Languages without an analyzer in Anserini's map, so that none of them is mistaken for another
-    # one.
-    'bg': 'bg/stopwords.txt',
-    'ca': 'ca/stopwords.txt',
-    'cs': 'cz/stopwords.txt',
-    'el': 'el/stopwords.txt',
-    'ro': 'ro/stopwords.txt',
-    'sr': 'sr/stopwords.txt',
-}
 # The least share of a text's words in its language's list, and how much greater it must be than any
 # other list's.
 _FEWEST = 0.12
@@ -60,7 +25,7 @@ _SCRIPTS = {
     'zh': re.compile(r'[\u3400-\u4dbf\u4e00-\u9fff]'),
 }
 _SCRIPT_SHARE = 0.15  # of the characters of a text that are not ASCII's signs
-_WORD = re.compile(r'[^\s\d!-/:-@\[-`{-~\u0964\u060c\u061b\u061f\u00a0-\u00bf\u2000-\u206f]+')
+_WORD = re.compile(f'{LETTER}+')
 
 
 def guess_language(texts: Iterable[str]) -> str | None:
@@ -76,7 +41,7 @@ def guess_language(texts: Iterable[str]) -> str | None:
     if script is not None or n_words < _FEWEST_WORDS:
         return script
     shares = {}
-    for language, frequent in _frequent_words().items():
+    for language, frequent in frequent_words().items():
         n_frequent = sum(count for word, count in words.items() if word in frequent)
         shares[language] = n_frequent / n_words
     best, second = sorted(shares, key=lambda language: -shares[language])[:2]
@@ -93,20 +58,3 @@ def _script_of(words: Mapping[str, int]) -> str | None:
         if n_characters and n_own >= _SCRIPT_SHARE * n_characters:
             return language
     return None
-
-
-@cache
-def _frequent_words() -> dict[str, frozenset[str]]:
-    """The frequent words of each language; of a list that another Anserini lacks, none."""
-    frequent = {}
-    with zipfile.ZipFile(anserini_jar()) as jar:
-        names = set(jar.namelist())
-        for language, name in _LISTS.items():
-            path = f'{_FOLDER}/{name}'
-            text = jar.read(path).decode('utf-8') if path in names else ''
-            words: list[str] = []
-            for line in text.splitlines():
-                # Comments follow | or #.
-                words += re.split(r'[|#]', line)[0].split()
-            frequent[language] = frozenset(words)
-    return frequent

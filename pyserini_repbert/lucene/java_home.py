@@ -125,9 +125,10 @@ def _release(home: Path) -> dict[str, str]:
         text = (home / 'release').read_text(encoding='utf-8', errors='replace')
     except OSError:
         return {}
-    values = {}
-    for name, value in re.findall(r'^(\w+)=(.*)', text, re.MULTILINE):
-        values[name] = value.rstrip().removeprefix('"').removesuffix('"')
+    values = {
+        name: value.rstrip().removeprefix('"').removesuffix('"')
+        for name, value in re.findall(r'^(\w+)=(.*)', text, re.MULTILINE)
+    }
     return values
 
 

@@ -10,6 +10,7 @@ import json
 import math
 import re
 import stat
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -102,6 +103,8 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
     """
 
     rewriting: QueryRewriting | None = None
+    # How much a word of the searched text counts; a word that stands in it twice counts twice.
+    _word_share = 1.0
 
     def __init__(
         self, index: StrPath, settings: SparseSettings | None = None, download: bool = False
@@ -219,15 +222,20 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         """As in `Ranker`. Raises MismatchError if SDM needs positions and the index has none."""
-        if self.rewriting is not None:
-            topics = [Query(topic.qid, self.rewriting.words(topic.text)) for topic in topics]
         if self._document_queries is None:
-            topics = [Query(topic.qid, self._form_of(topic.text)) for topic in topics]
+            asked = []
+            for topic in topics:
+                asked.append(Query(topic.qid, self._form_of(self._searched_text(topic.text))))
+            topics = asked
         with java_calls():
             if self._open_index.settings != self.settings:
                 self._configure()
             depth = self.size if k is None else min(k, self.size)
             return self._hits(topics, depth)
+
+    def _searched_text(self, query: str) -> str:
+        """What is searched for instead of a question."""
+        return query if self.rewriting is None else self.rewriting.words(query)
 
     def _form_of(self, query: str) -> str:
         """A question in the form in which the index has words."""
@@ -291,8 +299,18 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
 
     def _filtered_hits(self, topic: Query, k: int) -> Ranking:
         """The hits of a topic among the documents of `among`."""
+        return self._hits_of_query(self._lucene_query(topic.text), k)
+
+    def _lucene_query(self, text: str) -> Any:
+        """Lucene's query of a text: a bag of words."""
         words = java_class('io.anserini.search.query.BagOfWordsQueryGenerator')()
-        return self._hits_of_query(words.buildQuery('contents', self._analyzer, topic.text), k)
+        field = 'contents' if self._word_share == 1 else self._weighted_field
+        return words.buildQuery(field, self._analyzer, text)
+
+    @property
+    def _weighted_field(self) -> Any:
+        """The searched field with its weight, as Java's map."""
+        return self._open_index.weighted_field(self._word_share)
 
     def word_weights(self, query: str, docids: Sequence[str]) -> dict[str, list[WordWeight]]:
         """What each word of a question adds to BM25's score of documents, by docid, as Lucene
@@ -306,8 +324,8 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         query : a question
         docids : of the documents
         """
-        if self.rewriting is not None:
-            query = self.rewriting.words(query)
+        if self._document_queries is None:
+            query = self._searched_text(query)
         found = {}
         with java_calls():
             if self._document_queries is None and not 0 < self._n_words(query) <= MAX_WORDS:
@@ -335,8 +353,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         """Lucene's query of a question, or of a document; None for one without terms."""
         if self._document_queries is not None:
             return self._document_query(self._document_queries, query)
-        words = java_class('io.anserini.search.query.BagOfWordsQueryGenerator')()
-        return words.buildQuery('contents', self._analyzer, self._form_of(query))
+        return self._lucene_query(self._form_of(query))
 
     def _words_of_terms(self, query: str) -> dict[str, str]:
         """The first word of a question that gives each term."""
@@ -385,7 +402,10 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
             return {topic.qid: self._filtered_hits(topic, k) for topic in topics}
         if len(topics) == 1:
             topic = topics[0]
-            hits = calling(self._java.search, *self._generators, topic.text, k)
+            if self._word_share == 1:
+                hits = calling(self._java.search, *self._generators, topic.text, k)
+            else:
+                hits = calling(self._java.search_fields, topic.text, self._weighted_field, k)
             return {topic.qid: _ranking(hits)}
         run: Run = {}
         step = max(self.threads, HITS_AT_ONCE // max(k, 1))
@@ -402,7 +422,11 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         """The hits of topics that Lucene searches at once."""
         texts = java_list(topic.text for topic in topics)
         qids = java_list(topic.qid for topic in topics)
-        hits = calling(self._java.batch_search, *self._generators, texts, qids, k, self.threads)
+        if self._word_share == 1:
+            hits = calling(self._java.batch_search, *self._generators, texts, qids, k, self.threads)
+        else:
+            search = self._java.batch_search_fields
+            hits = calling(search, texts, qids, k, self.threads, self._weighted_field)
         run: Run = {}
         for qid, own in calling(self._open_index.hits_reader.read, hits).items():
             docids = [hit['docid'] for hit in own]
@@ -433,10 +457,11 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
 
     def greatest_score(self, query: str) -> float:
         """More than BM25 gives any document: the sum of the weights (idf) of a query's words."""
-        return sum(self._weights(query))
+        weights = self._counted_weights(self._searched_text(query))
+        return sum(counts * weight for weight, counts in weights)
 
-    def _background(self, query: str) -> Background:
-        """The background of a query's words.
+    def _background(self, text: str) -> Background:
+        """The background of a searched text's words.
 
         A word of weight w is in a document by chance with a probability of exp(-w), and adds
         w / (1 + k1) to the score of one of usual length. The best score by chance is some
@@ -447,25 +472,23 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         mean = 0.0
         variance = 0.0
         greatest = 0.0
-        for weight in self._weights(query):
-            score = weight / (1 + self.settings.k1)
+        for weight, counts in self._counted_weights(text):
+            score = counts * weight / (1 + self.settings.k1)
             probability = math.exp(-weight)
             mean += probability * score
             variance += probability * (1 - probability) * score**2
             greatest += score
         return Background(0.0, min(mean + _DEVIATIONS * math.sqrt(variance), greatest))
 
-    def _weights(self, query: str) -> list[float]:
-        """The weights (idf) of a query's words."""
+    def _counted_weights(self, text: str) -> Iterator[tuple[float, float]]:
+        """The weight (idf) of each word of a searched text, and how much the word counts."""
         known = self._open_index.weights
-        weights = []
-        for word in self._words(query):
+        for word, times in Counter(self._words(text)).items():
             weight = known.get(word)
             if weight is None:
                 weight = self._weight(word)
                 _keep(known, word, weight, most=_KEPT_WEIGHTS)
-            weights.append(weight)
-        return weights
+            yield weight, times * self._word_share
 
     def _weight(self, word: str) -> float:
         """The weight (idf) of an analyzed word."""
@@ -528,6 +551,7 @@ class _OpenIndex:
     settings: SparseSettings | None = None  # those that it has been told
     words: dict[str, Sequence[str]] = field(default_factory=dict)  # of the last queries
     weights: dict[str, float] = field(default_factory=dict)  # idf, of words that were asked
+    weighted_fields: dict[float, Any] = field(default_factory=dict)  # by the weight
     byte_lists: ByteLists = field(default_factory=ByteLists)
     hits_reader: HitsReader = field(default_factory=HitsReader)
 
@@ -535,6 +559,14 @@ class _OpenIndex:
     def reader(self) -> Any:
         """Lucene's, kept: asking Java for it takes as long as counting a word's documents."""
         return self.java.reader
+
+    def weighted_field(self, share: float) -> Any:
+        """The searched field with a weight, as Java's map."""
+        if share not in self.weighted_fields:
+            weight_of = java_class('java.util.HashMap')()
+            weight_of.put('contents', java_class('java.lang.Float')(share))
+            self.weighted_fields[share] = weight_of
+        return self.weighted_fields[share]
 
     @cached_property
     def term_class(self) -> Any:

@@ -43,9 +43,7 @@ def fewest_threads(times: Mapping[str, float]) -> QuestionThreads:
     """The threads to take by the milliseconds of each number of threads."""
     fastest = min(times.values())
     as_fast = [int(threads) for threads, ms in times.items() if ms <= fastest * _AS_FAST]
-    measured = []
-    for threads in sorted(times, key=int):
-        measured.append(f'{times[threads]:.3g} ms with {threads}')
+    measured = [f'{times[threads]:.3g} ms with {threads}' for threads in sorted(times, key=int)]
     return QuestionThreads(min(as_fast), f'products of a question take {", ".join(measured)}')
 
 

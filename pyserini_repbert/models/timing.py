@@ -128,9 +128,10 @@ def layer_products(rows: int, dtype: torch.dtype) -> Callable[[], None]:
 
     from pyserini_repbert.models.linear import linear
 
-    pairs = []
-    for n_in, n_out in LAYERS:
-        pairs.append((torch.ones(rows, n_in, dtype=dtype), torch.ones(n_out, n_in, dtype=dtype)))
+    pairs = [
+        (torch.ones(rows, n_in, dtype=dtype), torch.ones(n_out, n_in, dtype=dtype))
+        for n_in, n_out in LAYERS
+    ]
 
     def multiply() -> None:
         with torch.inference_mode():

@@ -36,7 +36,7 @@ _SPECIAL_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
-    """The tokenizer of a tokenizer.json. Raises DamagedFileError for a file that is none."""
+    """The tokenizer of a tokenizer.json. Raises DamagedFileError for another file."""
     from tokenizers import Tokenizer
 
     try:

@@ -65,7 +65,7 @@ def named_object(name: str) -> Any:
 
 
 def ranker_class(name: str, searches: bool) -> type[Ranker]:
-    """The class that `MODULE:CLASS` names: a first stage, or else a reranker.
+    """The class that `MODULE:CLASS` names: a first stage or a reranker.
 
     Raises InputError for a module that Python does not find (in the working directory or by
     PYTHONPATH), and for a name that leads to no such class.

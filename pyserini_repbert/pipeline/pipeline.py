@@ -443,9 +443,10 @@ def _finished_batches(part_file: PartFile | None) -> dict[int, RankedBatch]:
     """The batches that a part file has, by number."""
     if part_file is None:
         return {}
-    finished = {}
-    for number, (run, notes) in part_file.batches.items():
-        finished[number] = RankedBatch(number, run, notes)
+    finished = {
+        number: RankedBatch(number, run, notes)
+        for number, (run, notes) in part_file.batches.items()
+    }
     return finished
 
 

@@ -134,10 +134,9 @@ def resolve(
 
 def _users_choices(spec: PipelineSpec) -> list[str]:
     """The names of the fields with which a user chooses another search than the learned one."""
-    chosen = []
-    for name in _OF_USERS:
-        if getattr(spec, name) != PipelineSpec.model_fields[name].default:
-            chosen.append(name)
+    chosen = [
+        name for name in _OF_USERS if getattr(spec, name) != PipelineSpec.model_fields[name].default
+    ]
     # If the default method is named, that is also a choice.
     if 'fusion' in spec.model_fields_set:
         chosen.append('fusion')

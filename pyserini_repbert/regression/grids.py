@@ -226,7 +226,8 @@ def _reasons(rows: Iterable[Row], known: Known) -> list[str]:
         for cell in row.cells:
             if cell.known is known:
                 rows_by_reason.setdefault(cell.why, []).append(row.name)
-    reasons = []
-    for reason, names in rows_by_reason.items():
-        reasons.append(f'{_SIGNS[known]} {", ".join(dict.fromkeys(names))}: {reason}.')
+    reasons = [
+        f'{_SIGNS[known]} {", ".join(dict.fromkeys(names))}: {reason}.'
+        for reason, names in rows_by_reason.items()
+    ]
     return reasons

@@ -1,24 +1,22 @@
-"""Reads and checks regression files, and expands their grids. Every error names file and line."""
+"""Reads and checks regression files. Every error names file and line."""
 
 from __future__ import annotations
 
-import itertools
-import math
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
-from pydantic_core import PydanticCustomError
 
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.data.yaml_files import KeyPath, YamlFile, read_yaml
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.regression.cells import MAX_CELLS, Axes, GridCell, expand_grid
 from pyserini_repbert.regression.placeholders import (
     BUILD_FOLDERS,
     FOLDERS,
@@ -47,15 +45,7 @@ from pyserini_repbert.regression.schema import (
 
 _Declared = TypeVar('_Declared')
 _Content = TypeVar('_Content', bound=SharedFile)
-_Repeated = TypeVar('_Repeated', Build, ConditionEntry)
-# Of a cell: 'axis' -> its label; 'axis.key' -> that label's text.
-Axes = Mapping[str, str]
 
-# Of a file: conditions, and builds.
-MAX_CELLS = 1000
-# Characters of an entry times the cells of its grid.
-MAX_GRID_TEXT = 2_000_000
-MAX_LABEL = 500  # characters of a label, and of the text that it is replaced by
 # A work folder has a folder of each regression's name, and one that all share.
 _NAME = re.compile(r'\w[\w .+-]*')
 _RESERVED = 'shared'
@@ -85,14 +75,6 @@ class _Declarations:
     evaluators: Mapping[str, Evaluator]
     tolerances: Mapping[str, Tolerance]
     names: set[str]
-
-
-@dataclass(frozen=True)
-class _Cell(Generic[_Repeated]):
-    """An entry in one cell of its grid."""
-
-    axes: Axes
-    entry: _Repeated
 
 
 def read_regression(path: StrPath) -> Regression:
@@ -184,9 +166,10 @@ def _plain_value(file: YamlFile, node: Any) -> Any:
 
 def _named_resources(shared: SharedFile, top: RegressionFile) -> dict[str, Resource]:
     """All resources, each with its name; the file's own replace shared ones."""
-    resources = {}
-    for name, resource in (shared.resources | top.resources).items():
-        resources[name] = resource.model_copy(update={'name': name})
+    resources = {
+        name: resource.model_copy(update={'name': name})
+        for name, resource in (shared.resources | top.resources).items()
+    }
     return resources
 
 
@@ -212,7 +195,7 @@ def _read_builds(file: _File[Any], declared: _Declarations) -> list[Build]:
     builds: list[Build] = []
     for repeated_name, repeated in file.content.builds.items():
         keys = file.root.below('builds', repeated_name)
-        for cell in _expand_grid(repeated, keys, left=MAX_CELLS - len(builds)):
+        for cell in expand_grid(repeated, keys, left=MAX_CELLS - len(builds)):
             entry = cell.entry
             name = fill(repeated_name, cell.axes)
             problem = file_name_problem(name)
@@ -233,7 +216,7 @@ def _read_conditions(file: _File[RegressionFile], declared: _Declarations) -> li
     conditions: dict[str, Condition] = {}
     for number, repeated in enumerate(file.content.conditions):
         keys = file.root.below('conditions', number)
-        for cell in _expand_grid(repeated, keys, left=MAX_CELLS - len(conditions)):
+        for cell in expand_grid(repeated, keys, left=MAX_CELLS - len(conditions)):
             name = cell.entry.name
             if name in conditions:
                 raise keys.error(f"condition '{name}' occurs twice: give it another name")
@@ -248,72 +231,6 @@ def _check_build_path(path: str, keys: KeyPath) -> None:
     problem = path_problem(path, BUILD_FOLDERS)
     if problem:
         raise keys.error(problem, 'path')
-
-
-def _check_size(entry: Build | ConditionEntry, keys: KeyPath, left: int) -> None:
-    """Raise InputError for a grid that would make more than the limits of a file allow."""
-    for axis, texts_of in entry.grid.items():
-        for label, texts in texts_of.items():
-            if max(map(len, [label, *texts.values()])) > MAX_LABEL:
-                raise keys.error(f'a label of more than {MAX_LABEL} characters', 'grid', axis)
-    n_cells = math.prod(len(texts_of) for texts_of in entry.grid.values())
-    if n_cells > left:
-        raise keys.error(
-            f'the grid has {n_cells:,} cells: expected {MAX_CELLS:,} at most, in all grids of the '
-            f'file together',
-            'grid',
-        )
-    n_characters = n_cells * _count_characters(entry.model_dump(exclude={'grid'}))
-    if n_characters > MAX_GRID_TEXT:
-        raise keys.error(
-            f'the cells of the grid have {n_characters:,} characters: expected '
-            f'{MAX_GRID_TEXT:,} at most: split the grid',
-            'grid',
-        )
-
-
-def _count_characters(value: Any) -> int:
-    """Characters of a value's texts, and one for each value."""
-    if isinstance(value, dict):
-        return sum(len(key) + _count_characters(below) for key, below in value.items())
-    if isinstance(value, list):
-        return sum(map(_count_characters, value))
-    return 1 + len(value) if isinstance(value, str) else 1
-
-
-def _expand_grid(entry: _Repeated, keys: KeyPath, *, left: int) -> Iterator[_Cell[_Repeated]]:
-    """The cells of an entry's grid, of which the file may have `left` more.
-
-    `only: equal` leaves the cells whose last two axes have the same label, `only: different` the
-    others.
-    """
-    _check_size(entry, keys, left)
-    cells = list(itertools.product(*entry.grid.values()))
-    if entry.only:
-        is_wanted = entry.only == 'equal'
-        cells = [labels for labels in cells if (len(set(labels[-2:])) == 1) == is_wanted]
-    if not cells:
-        raise keys.error(
-            'the grid has no cells: an axis needs a label, and `only` one that fits', 'grid'
-        )
-    for labels in cells:
-        axes: dict[str, str] = {}
-        for (axis, texts_of), label in zip(entry.grid.items(), labels, strict=True):
-            axes[axis] = label
-            for key, text in texts_of[label].items():
-                axes[f'{axis}.{key}'] = text
-        try:
-            cell = entry.in_cell(axes)
-        except (PydanticCustomError, ValidationError) as error:
-            raise keys.error(f'in the cell {", ".join(labels)}: {_first_line(error)}') from error
-        yield _Cell(axes, cell)
-
-
-def _first_line(error: PydanticCustomError | ValidationError) -> str:
-    """The error in pydantic's message."""
-    if isinstance(error, ValidationError):
-        return error.errors(include_url=False, include_input=False)[0]['msg']
-    return error.message()
 
 
 def _check_names(text: str, known: Iterable[str], keys: KeyPath) -> None:
@@ -353,7 +270,7 @@ def _check_command(command: str, known: Iterable[str], keys: KeyPath) -> None:
 
 
 def _read_condition(
-    cell: _Cell[ConditionEntry], declared: _Declarations, keys: KeyPath
+    cell: GridCell[ConditionEntry], declared: _Declarations, keys: KeyPath
 ) -> Condition:
     entry = cell.entry
     files = {'run': entry.run, 'qrels': entry.qrels, 'table': entry.table}
@@ -385,7 +302,7 @@ def _read_condition(
 
 
 def _read_expected(
-    cell: _Cell[ConditionEntry], declared: _Declarations, keys: KeyPath
+    cell: GridCell[ConditionEntry], declared: _Declarations, keys: KeyPath
 ) -> list[Expected]:
     """The scores of a cell that are compared with measurements."""
     is_from_table = bool(cell.entry.table)
@@ -403,7 +320,7 @@ def _read_expected(
 
 
 def _read_recorded(
-    cell: _Cell[ConditionEntry], declared: _Declarations, keys: KeyPath
+    cell: GridCell[ConditionEntry], declared: _Declarations, keys: KeyPath
 ) -> list[Expected]:
     """The figures of a cell that are compared with nothing."""
     scores = []

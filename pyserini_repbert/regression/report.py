@@ -69,9 +69,9 @@ class _Writer:
         }
 
     def _condition_data(self, outcome: Outcome, status: Status) -> dict[str, Any]:
-        fingerprint = {}
-        for name, value in outcome.fingerprint.items():
-            fingerprint[self._hide(name)] = self._hide(value)
+        fingerprint = {
+            self._hide(name): self._hide(value) for name, value in outcome.fingerprint.items()
+        }
         return {
             'name': outcome.condition.name,
             'status': status.value,
@@ -257,10 +257,11 @@ def _cells(score: Mapping[str, Any], condition: Mapping[str, Any]) -> list[str]:
 
 
 def _reasons(file: Mapping[str, Any]) -> list[str]:
-    reasons = []
-    for condition in file['conditions']:
-        if condition['why']:
-            reasons.append(f'{condition["status"]} {condition["name"]}: {condition["why"]}')
+    reasons = [
+        f'{condition["status"]} {condition["name"]}: {condition["why"]}'
+        for condition in file['conditions']
+        if condition['why']
+    ]
     return reasons
 
 

@@ -61,7 +61,7 @@ class Outcome:
     ----------
     scores : the expected ones, then the recorded ones
     commands : as a user would type them
-    missing : because of which it was not run
+    missing : the reasons why it was not run
     why : a score is missing, or the condition was left out
     seconds : that it took, now or when its remembered result was made
     remembered : whether the scores are an earlier run's
@@ -166,9 +166,10 @@ def run_all(
 def _with_scores(job: ConditionJob, result: _Result, is_remembered: bool) -> Outcome:
     """The outcome of a condition that was run, now or before."""
     condition = job.condition
-    scores = []
-    for expected, measured in zip(condition.expected, result.measured, strict=True):
-        scores.append(Score(expected, judge(expected, measured), measured))
+    scores = [
+        Score(expected, judge(expected, measured), measured)
+        for expected, measured in zip(condition.expected, result.measured, strict=True)
+    ]
     return Outcome(
         condition=condition,
         status=min((score.status for score in scores), key=_WORST_FIRST.index),

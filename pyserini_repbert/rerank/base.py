@@ -366,9 +366,10 @@ class _Passages:
     def best(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
         """The row of each document's best passage, int64 (documents,)."""
         ends = [*self.starts[1:].tolist(), len(scores)]
-        rows = []
-        for start, end in zip(self.starts.tolist(), ends, strict=True):
-            rows.append(start + int(np.argmax(scores[start:end])))
+        rows = [
+            start + int(np.argmax(scores[start:end]))
+            for start, end in zip(self.starts.tolist(), ends, strict=True)
+        ]
         return np.array(rows, np.int64)
 
     def put_first(self, ranking: Ranking, best: NDArray[np.int64]) -> Ranking:

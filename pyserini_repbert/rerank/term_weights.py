@@ -168,9 +168,10 @@ class TermWeightsReranker(Reranker, recorded_as='TermWeightsReranker'):
         # Each text is encoded once, in the order of first occurrence.
         counts = Counter(candidate.text for candidate in absent)
         text_numbers = {text: number for number, text in enumerate(counts)}
-        pairs = []
-        for candidate in absent:
-            pairs.append(QueryTextPair(queries[candidate.number], text_numbers[candidate.text]))
+        pairs = [
+            QueryTextPair(queries[candidate.number], text_numbers[candidate.text])
+            for candidate in absent
+        ]
         self.work.inferences += len(counts)
         passages = self._read_texts(counts)
         pair_scores = self._score_pairs(pairs, passages, on_progress)

@@ -177,10 +177,11 @@ def stage_options() -> Mapping[str, StageOption]:
 @cache
 def wrapping_options() -> tuple[WrappingOption, ...]:
     """The options that stages of all systems take from other systems."""
-    options: list[WrappingOption] = []
-    for system in systems().values():
-        if system.wrapping_option is not None:
-            options.append(system.wrapping_option)
+    options: list[WrappingOption] = [
+        system.wrapping_option
+        for system in systems().values()
+        if system.wrapping_option is not None
+    ]
     return tuple(options)
 
 

@@ -226,12 +226,12 @@ def write_checkpoint(folder: Path, task: Task, base: Checkpoint) -> None:
     reads.
     """
     _write_config(folder / 'config.json', task, base)
-    in_training = {}
-    for name, value in task.ranker.state_dict().items():
-        in_training[name] = value.detach().float().cpu()
-    tensors = {}
-    for name, value in task.finished(in_training).items():
-        tensors[name] = value.contiguous().clone()
+    in_training = {
+        name: value.detach().float().cpu() for name, value in task.ranker.state_dict().items()
+    }
+    tensors = {
+        name: value.contiguous().clone() for name, value in task.finished(in_training).items()
+    }
     adapter = task.recipe.adapter
     if adapter is None:
         file = folder / WEIGHTS

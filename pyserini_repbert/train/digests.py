@@ -75,7 +75,7 @@ def _checkpoint_digest(checkpoint: Checkpoint) -> str:
 
 
 def _locate(source: RecipeInput) -> Path | None:
-    """The file or folder that a name means; None if it is none of this machine."""
+    """The file or folder that a name means; None if it is not on this machine."""
     role = source.role
     name = source.name
     if Path(name).exists():

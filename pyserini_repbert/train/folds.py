@@ -121,9 +121,10 @@ def plan_folds(
     for seed in seeds or [_own_seed(recipe, settings, folders[0])]:
         of_seed = trainings.setdefault(seed, [])
         for number, folder in enumerate(folders, 1):
-            filled = []
-            for setting in settings:
-                filled.append(setting.replace('{seed}', str(seed)).replace('{fold}', str(number)))
+            filled = [
+                setting.replace('{seed}', str(seed)).replace('{fold}', str(number))
+                for setting in settings
+            ]
             filled += [f'training.seed={seed}', f'variables.FOLD={json.dumps(str(folder))}']
             read = read_recipe(recipe, tuple(filled))
             _check_recipe(read)

@@ -17,14 +17,8 @@ from pyserini_repbert.names.datasets import IR_DATASETS, dataset
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.tasks.instances import Instance
 from pyserini_repbert.tasks.recipe import Source, Teacher
-from pyserini_repbert.train.inputs import (
-    CandidateScorer,
-    Guard,
-    ScoreFile,
-    open_passages,
-    same_texts,
-    source_topics,
-)
+from pyserini_repbert.train.inputs import Guard, open_passages, same_texts, source_topics
+from pyserini_repbert.train.teachers import CandidateScorer, ScoreFile
 
 
 class TrainingSource:

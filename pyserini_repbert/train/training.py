@@ -30,19 +30,18 @@ from pyserini_repbert.train.checkpoints import (
     write_checkpoint,
 )
 from pyserini_repbert.train.digests import input_digests
-from pyserini_repbert.train.inputs import (
-    BiEncoderTeacher,
-    CandidateScorer,
-    CrossEncoderTeacher,
-    Guard,
-    source_topics,
-)
+from pyserini_repbert.train.inputs import Guard, source_topics
 from pyserini_repbert.train.order import check_order
 from pyserini_repbert.train.output import TrainingOutput, is_first
 from pyserini_repbert.train.pretraining import CorpusSource
 from pyserini_repbert.train.result import Trained
 from pyserini_repbert.train.sources import TrainingSource
 from pyserini_repbert.train.stream import InstanceStream
+from pyserini_repbert.train.teachers import (
+    BiEncoderTeacher,
+    CandidateScorer,
+    CrossEncoderTeacher,
+)
 from pyserini_repbert.train.validation import Validator
 
 logger = logging.getLogger(__name__)
@@ -268,9 +267,10 @@ def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
         crosses = model.config.get('ranking', {}).get('system') == 'monobert'
         scorer = CrossEncoderTeacher(model) if crosses else BiEncoderTeacher(model)
     group = recipe.training.group
-    sources = []
-    for number, source in enumerate(recipe.data):
-        sources.append(TrainingSource(source, number, guard, group, recipe.teacher, scorer))
+    sources = [
+        TrainingSource(source, number, guard, group, recipe.teacher, scorer)
+        for number, source in enumerate(recipe.data)
+    ]
     return sources
 
 

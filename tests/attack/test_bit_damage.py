@@ -13,6 +13,7 @@ import random
 import indexes
 import numpy as np
 import pytest
+from folders import all_documents
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import JUDGMENTS
@@ -197,7 +198,7 @@ def read_collection(folder):
             'counts': counter.counts(),
             'filter': DocumentFilter('docid:* AND NOT year:[2000 TO *]').mask(generation).tolist(),
             'versions': generation.versions(docids),
-            'all': [document.docid for document in generation.all_documents()],
+            'all': [document.docid for document in all_documents(generation)],
             'numbers': vectors.numbers.tolist(),
         }
 

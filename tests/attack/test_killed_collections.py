@@ -23,7 +23,7 @@ import kill_at
 import numpy as np
 import pytest
 import torch
-from folders import make_older, passage_vectors
+from folders import all_documents, passage_vectors
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from pyserini_repbert.collection import (
@@ -168,8 +168,6 @@ COMMANDS = {
     'add': lambda collection: collection.add([('added', text(70)), ('other', text(80, 30))]),
     'delete': lambda collection: collection.delete(['d1', 'd5', 'd6']),
     'prefix': lambda collection: collection.sync(AFTER, source='two', prefix='two/'),
-    # Of a collection of an earlier release, which gets an identity.
-    'older': lambda collection: collection.add([('other', text(80, 30))]),
     'compact': lambda collection: collection.compact(),
     'rebuild': lambda collection: rebuild(collection),
     'try': lambda collection: encode_trial(other_one(collection)),
@@ -200,8 +198,6 @@ def models_of(collection):
 
 def prepare(name, folder, log, further):
     """Make a collection as a command expects it."""
-    if name == 'older':
-        make_older(folder)
     if name in ('use', 'go back'):
         with open_one(folder, log, further) as collection:
             COMMANDS['try'](collection)
@@ -232,7 +228,7 @@ def open_one(folder, log, further='none'):
 def answers(folder):
     """All that a reader gets: the vectors of all passages by docid and span, and all documents."""
     generation = open_generation(folder)
-    docids = [document.docid for document in generation.all_documents()]
+    docids = [document.docid for document in all_documents(generation)]
     vectors = {}
     for docid, docno in zip(docids, generation.docnos(docids), strict=True):
         for span in generation.passages([docno])[docno]:

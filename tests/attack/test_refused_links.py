@@ -4,6 +4,7 @@ import io
 import tarfile
 
 import pytest
+from folders import all_documents
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.commands import command
@@ -113,4 +114,4 @@ def test_every_command_says_it(linked, tiny_checkpoint, capsys):
         assert command.run(main, [*line.split(), '--quiet']) == 0
         assert capsys.readouterr().err == f'{UNREAD}\n'
     with Collection.open('mine') as collection:
-        assert [document.docid for document in collection.generation.all_documents()] == ['own.md']
+        assert [document.docid for document in all_documents(collection.generation)] == ['own.md']

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 
 import pytest
+from folders import all_documents
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
@@ -97,7 +98,7 @@ def search(folder, encoder):
     with Collection.open(folder, encoder=encoder, **SETTINGS) as collection:
         collection.search('cat', 5, filter='year:[1 TO 3] OR id:*')
         collection.more_like('d1', 3)
-        list(collection.generation.all_documents())
+        list(all_documents(collection.generation))
 
 
 def add(folder, encoder):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from folders import write_files
+from folders import all_documents, write_files
 
 from pyserini_repbert.collection import Collection, Document, compacting, generation_manifest, store
 from pyserini_repbert.collection.checking import check_collection
@@ -65,7 +65,7 @@ def test_the_documents_are_read_back(open_collection):
         spans = generation.passages(docnos[:1])[int(docnos[0])]
         assert [span.number for span in spans] == list(range(len(spans)))
         assert LONG[spans[0].start : spans[0].end].startswith('cat ran on the red mat.')
-        assert [document.docid for document in generation.all_documents()] == [
+        assert [document.docid for document in all_documents(generation)] == [
             document['id'] for document in DOCUMENTS
         ]
 
@@ -95,7 +95,7 @@ def test_a_source_deletes_only_what_is_its_own(open_collection, corpus_file):
         collection.add([('added', 'the moon')])
         collection.sync([('other', 'the sun')], source='two')
         assert collection.sync(corpus_file(3), source='one').deleted == 1
-        kept = {document.docid for document in collection.generation.all_documents()}
+        kept = {document.docid for document in all_documents(collection.generation)}
         assert kept == {'d0', 'd1', 'd2', 'added', 'other'}
 
 

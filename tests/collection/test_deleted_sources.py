@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from folders import make_older, write_files
+from folders import all_documents, write_files
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
@@ -64,7 +64,7 @@ def names(collection):
 
 
 def docids(generation):
-    return sorted(document.docid for document in generation.all_documents())
+    return sorted(document.docid for document in all_documents(generation))
 
 
 def test_nothing_of_a_deleted_source_stays(collection, folders):
@@ -193,13 +193,3 @@ def test_judgments_are_as_after_the_deletion_of_each_document(collection, folder
         with closing(sqlite3.connect(path)) as connection:
             dumps.append(list(connection.iterdump()))
     assert dumps[0] == dumps[1]
-
-
-def test_a_source_of_an_earlier_release(collection, folders):
-    collection.delete_source(folders[1])
-    collection.compact()
-    make_older(collection.folder)
-    with Collection.open(collection.folder) as older:
-        assert older.delete_source(folders[0]).deleted == 2
-        assert names(older) == []
-    check_collection(collection.folder)

@@ -5,9 +5,8 @@ import random
 import sqlite3
 
 import pytest
-from folders import make_older
+from folders import all_documents
 
-from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.digests import OWNERS
 from pyserini_repbert.collection.store import open_for_reading
@@ -25,7 +24,7 @@ def folders(tmp_path):
 
 
 def texts(collection):
-    return {document.docid: document.text for document in collection.generation.all_documents()}
+    return {document.docid: document.text for document in all_documents(collection.generation)}
 
 
 def rows(folder):
@@ -149,19 +148,6 @@ def test_a_disk_that_is_mounted_twice(open_collection, folders, monkeypatch):
         assert collection.sync(second, delete_most=True).changed == 1
 
 
-def test_a_collection_that_was_made_before_documents_had_one_source(open_collection, folders):
-    first, second = folders
-    with open_collection() as collection:
-        collection.sync(first)
-    make_older(collection.folder)
-    with Collection.open(collection.folder) as before:
-        assert before.sync(first).unchanged == 2
-        # The source that had a document last owns it.
-        with pytest.raises(SourceConflictError):
-            before.sync(second)
-        assert before.sync(second, prefix='s2/').added == 2
-
-
 def test_sources_change_with_a_generation_alone(open_collection, folders, tmp_path):
     first, _ = folders
     with open_collection() as collection:
@@ -172,29 +158,6 @@ def test_sources_change_with_a_generation_alone(open_collection, folders, tmp_pa
         again = collection.sync(tmp_path / 'link')
         assert (again.unchanged, again.generation, again.is_published) == (2, 2, False)
         assert collection.sync([], source='empty').generation == 3
-        check_collection(collection.folder)
-
-
-def test_a_collection_of_an_earlier_release_gets_digests_when_it_is_written(
-    open_collection, folders, tmp_path
-):
-    first, _ = folders
-    with open_collection() as collection:
-        collection.sync(first)
-    with open_collection() as collection:
-        collection.add([('z', 'an added page')])
-    make_older(collection.folder)
-    check_collection(collection.folder)
-    (tmp_path / 'link').symlink_to(first)
-    with open_collection() as collection:
-        collection.delete('z')
-        check_collection(collection.folder)
-        changes = collection.sync(tmp_path / 'link')
-        # The files of documents are noted, which earlier releases did not.
-        assert (changes.changed, changes.unchanged, changes.generation) == (0, 2, 4)
-        assert collection.generation.manifest.origins_digest is not None
-        assert collection.generation.manifest.owners_digest is not None
-        assert collection.generation.manifest.sources_sha256 is not None
         check_collection(collection.folder)
 
 

@@ -4,7 +4,6 @@ import shutil
 
 import pandas
 import pytest
-from folders import make_older
 
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.generation import read_known
@@ -84,18 +83,6 @@ def test_another_history_of_the_same_collection_is_not_gone_on_with(open_collect
         (tmp_path / 'copy').rename(collection.folder)
         with pytest.raises(LostCollectionError, match='holds another generation 2'):
             collection.add([('c', 'moon')])
-
-
-def test_a_collection_of_an_earlier_release_gets_an_identity_when_it_is_written(open_collection):
-    with open_collection() as collection:
-        collection.sync(CAT)
-    make_older(collection.folder)
-    with open_collection() as reader:
-        assert reader.generation.identity is None
-        with open_collection() as writer:
-            writer.add([('b', 'dog')])
-        assert reader.refresh()
-        assert reader.generation.identity is not None
 
 
 def test_manifests_of_another_collection_are_damage(open_collection):

@@ -5,7 +5,7 @@ import gzip
 import shutil
 
 import pytest
-from folders import write_files
+from folders import all_documents, write_files
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
@@ -63,7 +63,7 @@ def texts():
     """The texts of the collection by docid; it has to be whole."""
     with Collection.open('mine') as collection:
         check_collection(collection.folder)
-        return {item.docid: item.text for item in collection.generation.all_documents()}
+        return {item.docid: item.text for item in all_documents(collection.generation)}
 
 
 def test_a_day_of_moving_files_into_another_folder(sync, folder):

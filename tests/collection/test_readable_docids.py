@@ -1,6 +1,7 @@
 """A file's docid is shown as a person reads it, and found as it is stored or as it is read."""
 
 import pytest
+from folders import all_documents
 from hypothesis import given, strategies as st
 
 from pyserini_repbert.collection import Collection
@@ -66,7 +67,7 @@ def test_what_is_typed_finds_the_document(mine, capsys, typed):
     assert f'   1. {READ}  (' in capsys.readouterr().out
     assert run(main, ['index', 'delete', '--index', 'mine', '--ids', typed, '--quiet']) == 0
     with Collection.open(mine) as collection:
-        docids = [document.docid for document in collection.generation.all_documents()]
+        docids = [document.docid for document in all_documents(collection.generation)]
     assert sorted(docids) == ['Other%20docs/a.txt', 'b.txt']
 
 
@@ -97,5 +98,5 @@ def test_a_page_is_named_by_its_file(mine, capsys, tmp_path):
     assert '   1. My page  (' in capsys.readouterr().out
     assert run(main, ['index', 'delete', '--index', 'mine', '--ids', typed, '--quiet']) == 0
     with Collection.open(mine) as collection:
-        docids = [document.docid for document in collection.generation.all_documents()]
+        docids = [document.docid for document in all_documents(collection.generation)]
     assert 'My%20page' not in docids

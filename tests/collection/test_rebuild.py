@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from folders import all_documents
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pyserini_repbert.collection import Collection, compacting, staging
@@ -130,7 +131,7 @@ def test_a_collection_equals_one_built_anew(encoder, all_scores, query, shards, 
                     all_scores(anew, query), abs=tolerance
                 )
                 for one, other in ((lived, anew), (anew, lived)):
-                    docids = [document.docid for document in one.generation.all_documents()]
+                    docids = [document.docid for document in all_documents(one.generation)]
                     assert sorted(docids) == sorted(expected)
                     assert one.generation.documents(docids) == other.generation.documents(docids)
                     assert spans(one, docids) == spans(other, docids)

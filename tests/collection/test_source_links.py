@@ -165,16 +165,6 @@ def test_an_address_that_was_written_over_is_damage(sync, tmp_path):
         addresses()
 
 
-def test_a_collection_without_links_may_lack_their_table(sync, tmp_path):
-    sync()
-    with sqlite3.connect(tmp_path / 'mine' / 'collection.sqlite') as store:
-        store.execute('DROP TABLE source_links')
-    check_collection(tmp_path / 'mine')
-    assert addresses()['run.py'].startswith('file:///')
-    sync('--url-prefix', SITE)
-    assert addresses()['run.py'] == f'{SITE}run.py'
-
-
 @pytest.mark.parametrize(
     ('flags', 'shows'),
     [

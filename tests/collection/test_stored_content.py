@@ -3,8 +3,6 @@
 Each kind of damage is done to a collection that was whole, by a few bytes of SQLite or of a file.
 """
 
-import hashlib
-import json
 import shutil
 import sqlite3
 
@@ -17,7 +15,6 @@ from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.judgments import Judgment, JudgmentStore
-from pyserini_repbert.collection.store import LATER_TABLE_NAMES
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index
 from pyserini_repbert.errors import DamagedFileError
@@ -228,7 +225,7 @@ def test_the_rows_of_prefixes_are_those_that_were_written(statement, folder):
 )
 def test_an_identity_that_is_not_that_of_the_manifest_is_refused(statement, folder):
     damage(folder, statement)
-    with pytest.raises(DamagedFileError, match='than collection.sqlite'):
+    with pytest.raises(DamagedFileError, match='restore '):
         check_collection(folder)
 
 
@@ -293,19 +290,6 @@ def test_tables_and_indexes_are_those_of_the_format(statement, folder):
     damage(folder, statement)
     with pytest.raises(DamagedFileError, match=OF_SCHEMA[statement]):
         check_collection(folder)
-
-
-def test_a_collection_of_an_earlier_release_lacks_later_tables(folder):
-    (manifest,) = (folder / 'generations').glob('*2.json')
-    values = json.loads(manifest.read_text())
-    for key in ('identity', 'sources_sha256', 'owners_digest'):
-        del values[key]
-    manifest.write_text(json.dumps(values))
-    sha256 = hashlib.sha256(manifest.read_bytes()).hexdigest()
-    damage(folder, f"UPDATE generations SET manifest_sha256 = '{sha256}' WHERE number = 2")
-    for name in LATER_TABLE_NAMES:
-        damage(folder, f'DROP {name}')
-    assert check_collection(folder).startswith(f'{folder}: whole')
 
 
 @pytest.mark.parametrize('file', ['collection.sqlite', 'judgments.sqlite'])
@@ -376,7 +360,7 @@ OF_SHOWN = {
     'DELETE FROM documents WHERE docno = 0': 'document number 0 has no docid',
     'UPDATE documents SET docno = 1000000000000 WHERE docno = 4': 'a document has the number 1000',
     'DELETE FROM passages WHERE docno = 0': "document 'a' has no passage",
-    "UPDATE field_values SET docno = 'x' WHERE docno = 0": 'a document has a number that is none',
+    "UPDATE field_values SET docno = 'x' WHERE docno = 0": 'document is not a number',
     'UPDATE field_values SET docno = 99 WHERE docno = 0': 'a document has the number 99',
     "UPDATE shards SET name = 'x' || name": 'has no row',
     'DROP TABLE texts': 'collection.sqlite is damaged (no such table: texts)',

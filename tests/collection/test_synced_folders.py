@@ -4,7 +4,7 @@ import os
 import sqlite3
 
 import pytest
-from folders import write_files
+from folders import all_documents, write_files
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.checking import check_collection
@@ -31,7 +31,7 @@ def sync(tmp_path, monkeypatch, tiny_checkpoint, capsys):
 
 def docids():
     with Collection.open('mine') as collection:
-        return sorted(document.docid for document in collection.generation.all_documents())
+        return sorted(document.docid for document in all_documents(collection.generation))
 
 
 def test_added_rows_of_tables_are_told_apart(sync, tmp_path, capsys):
@@ -212,7 +212,7 @@ def test_readers_of_ones_own(sync, tmp_path, monkeypatch):
     status, _, err = sync('--reader', '.song=own_reader:songs', '--reader', '.md=own_reader:whole')
     assert (status, err) == (0, '')
     with Collection.open('mine') as collection:
-        texts = {item.docid: item.text for item in collection.generation.all_documents()}
+        texts = {item.docid: item.text for item in all_documents(collection.generation)}
     assert texts == {'a-0': 'one', 'a-1': 'two', 'b.md': 'X', 'c.x-0': 'three'}
     status, _, err = sync('--delete-most', '--reader', '.song=own_reader:broken')
     assert (status, err) == (3, 'not read: 2 .song that cannot be read\n')

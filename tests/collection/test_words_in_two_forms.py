@@ -1,15 +1,17 @@
 """BM25, filters, docids and marks find words in whichever form they are written."""
 
+import hashlib
 import json
 import sqlite3
 import unicodedata
 from contextlib import closing
-from types import SimpleNamespace
 
 import pytest
+from folders import all_documents
 
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.data.word_forms import WordForms
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.lucene import build_lucene_index
 from pyserini_repbert.lucene.query_words import word_finder
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
@@ -52,7 +54,7 @@ def test_bm25_finds_words_in_each_form(open_collection, language):
             texts[f'{number}-{name.replace(" ", "-")}'] = f'{change(word)} 7{number}'
     with open_collection(sparse='bm25', language=language) as collection:
         collection.sync([{'id': docid, 'text': text} for docid, text in texts.items()], 's')
-        assert {item.docid: item.text for item in collection.generation.all_documents()} == texts
+        assert {item.docid: item.text for item in all_documents(collection.generation)} == texts
         searcher = collection.searcher(rankings=['bm25'])
         for number, word in enumerate(words):
             for change in CHANGES.values():
@@ -155,52 +157,17 @@ def test_docids_are_found_in_each_form(open_collection):
         check_collection(collection.folder)
 
 
-@pytest.fixture
-def older(open_collection, monkeypatch):
-    """The folder of a collection as earlier releases have written it."""
-    with monkeypatch.context() as patched:
-        earlier = SimpleNamespace(UNITED=WordForms.WRITTEN)
-        patched.setattr('pyserini_repbert.collection.settings.WordForms', earlier)
-        with open_collection(sparse='bm25') as collection:
-            documents = [
-                {'id': nfd('Größe'), 'text': f'the {nfd("crème")}', 'author': nfd('José')},
-                {'id': 'b', 'text': 'the cat', 'author': 'José'},
-            ]
-            collection.sync(documents, 's')
-    with sqlite3.connect(collection.folder / 'collection.sqlite') as connection:
-        connection.execute('DROP TABLE docid_forms')
-    return collection.folder
-
-
-@pytest.mark.jvm
-def test_an_older_collection_answers_as_before_until_it_is_rebuilt(older, open_collection):
-    def find(text):
-        return [hit.docid for hit in collection.search('the', k=9, filter=text)]
-
-    def find_words(question):
-        return [hit.docid for hit in collection.searcher(rankings=['bm25']).search(question)]
-
-    settings = json.loads((older / 'generations/000001.json').read_text())['settings']
-    assert 'word_forms' not in settings
-    with open_collection(sparse='bm25') as collection:
-        check_collection(older)
-        assert find_words('crème') == []
-        assert find_words(nfd('crème')) == [nfd('Größe')]
-        assert find('author:"José"') == ['b']
-        assert find('docid:"Größe"') == []
-        documents = [
-            {'id': nfd('Größe'), 'text': f'the {nfd("crème")}', 'author': nfd('José')},
-            {'id': 'b', 'text': 'the cat', 'author': 'José'},
-        ]
-        collection.sync([*documents, ('c', 'new')], 's')
-        assert find_words('crème') == []
-        check_collection(older)
-        changes = collection.sync([*documents, ('c', 'new')], 's', rebuild=True)
-        assert changes.encoded == 0
-        assert find_words('crème') == [nfd('Größe')]
-        assert find_words(nfd('crème')) == [nfd('Größe')]
-        assert sorted(find('author:"José"')) == [nfd('Größe'), 'b']
-        assert find('docid:"Größe"') == [nfd('Größe')]
-        check_collection(older)
-        changes = collection.sync([*documents, ('c', 'new')], 's', rebuild=True)
-        assert not changes.is_published
+def test_a_collection_that_compares_words_as_written_is_refused(open_collection):
+    with open_collection() as collection:
+        collection.sync([('a', 'cat')], 's')
+    path = collection.folder / 'generations' / '000001.json'
+    manifest = json.loads(path.read_text(encoding='utf-8'))
+    del manifest['settings']['word_forms']
+    path.write_text(json.dumps(manifest), encoding='utf-8')
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    with closing(sqlite3.connect(collection.folder / 'collection.sqlite')) as connection:
+        connection.execute('UPDATE generations SET manifest_sha256 = ?', [sha256])
+        connection.commit()
+    for use in (lambda: collection.search('cat'), lambda: collection.add([('b', 'dog')])):
+        with open_collection() as collection, pytest.raises(InputError, match='build it again'):
+            use()

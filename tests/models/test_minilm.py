@@ -18,7 +18,7 @@ from pyserini_repbert.encode import (
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.models.checkpoints.checkpoint import _warn, open_checkpoint
 from pyserini_repbert.record import OWN_ENGINE
-from pyserini_repbert.train.inputs import BiEncoderTeacher
+from pyserini_repbert.train.teachers import BiEncoderTeacher
 
 TEXTS = [
     'why do tomatoes split',

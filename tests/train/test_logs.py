@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from pyserini_repbert.train.csv_log import CsvLog
 from pyserini_repbert.train.result import Trained, read_log
-from pyserini_repbert.train.trainer import CsvLog, RankingTrainer
+from pyserini_repbert.train.trainer import RankingTrainer
 from pyserini_repbert.train.training import train
 
 REPBERT = {'max_query_length': 8, 'max_doc_length': 16}

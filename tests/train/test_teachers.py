@@ -16,7 +16,8 @@ from pyserini_repbert.rerank import MonoBertReranker
 from pyserini_repbert.tasks.instances import Instance
 from pyserini_repbert.tasks.losses import listwise_divergence, localized_contrastive
 from pyserini_repbert.train.checkpoints import new_task, open_base
-from pyserini_repbert.train.inputs import BiEncoderTeacher, CrossEncoderTeacher, Guard
+from pyserini_repbert.train.inputs import Guard
+from pyserini_repbert.train.teachers import BiEncoderTeacher, CrossEncoderTeacher
 from pyserini_repbert.train.training import opened_sources, train
 
 PRESENT = torch.tensor([[True, True, True], [True, True, False]])

@@ -138,10 +138,11 @@ class ModelGradeStore(JudgmentStore):
         pairs = []
         grades = self.grades(judge)
         for grade in grades:
-            of_people = []
-            for judgment in judgments.get((grade.question, grade.docid), []):
-                if judgment.version in ('', grade.version):
-                    of_people.append(judgment.grade)
+            of_people = [
+                judgment.grade
+                for judgment in judgments.get((grade.question, grade.docid), [])
+                if judgment.version in ('', grade.version)
+            ]
             if of_people:
                 pairs.append((middle_grade(of_people), grade.grade))
         kappa = cohens_kappa(pairs) if pairs else None

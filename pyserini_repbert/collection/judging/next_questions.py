@@ -55,10 +55,11 @@ def order_questions(folder: Path, device: str = 'cpu') -> list[NextQuestion]:
     kind_of(str(folder)).check_writable(str(folder))
     store = judgments_of(folder)
     judged = {topic.qid for topic in store.topics()}
-    topics = []
-    for question in store.questions():
-        if question.qid not in judged:
-            topics.append(Query(question.qid, question.text))
+    topics = [
+        Query(question.qid, question.text)
+        for question in store.questions()
+        if question.qid not in judged
+    ]
     ordered = list(_take_turns(_ask(folder, topics, device))) if topics else []
     store.set_next_questions(ordered)
     return ordered

@@ -182,9 +182,7 @@ def undo_learned(folder: Path) -> None:
     """Search a collection as before it learned: by default, or as a person had set it before."""
     store = judgments_of(folder)
     in_use = store.in_use()
-    by_number: dict[Any, Learning] = {}
-    for learning in store.learnings():
-        by_number[learning.number] = learning
+    by_number: dict[Any, Learning] = {learning.number: learning for learning in store.learnings()}
     while in_use is not None and _learning_of(in_use) is not None:
         in_use = by_number.get(in_use.report.get('before'))
     if store.in_use() is not None:

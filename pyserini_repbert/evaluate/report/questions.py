@@ -123,9 +123,9 @@ def select_questions(
 def differences(baseline: MeasuredRun, run: MeasuredRun, measure: str) -> dict[str, float]:
     """By qid, how much more a run has than the baseline in a measure."""
     values = run.evaluation.values[measure]
-    changes = {}
-    for qid, value in baseline.evaluation.values[measure].items():
-        changes[qid] = values[qid] - value
+    changes = {
+        qid: values[qid] - value for qid, value in baseline.evaluation.values[measure].items()
+    }
     return changes
 
 

@@ -61,10 +61,9 @@ def measured_run(
     for qid, grades in qrels.items():
         docids = run.get(qid, NO_HITS).docids
         top[qid] = docids[:TOP_HITS]
-        ranks = {}
-        for rank, docid in enumerate(docids, 1):
-            if is_relevant(grades.get(docid)):
-                ranks[docid] = rank
+        ranks = {
+            docid: rank for rank, docid in enumerate(docids, 1) if is_relevant(grades.get(docid))
+        }
         relevant_ranks[qid] = ranks
     return MeasuredRun(name, path, evaluation, top, relevant_ranks)
 

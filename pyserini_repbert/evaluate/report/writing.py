@@ -144,10 +144,7 @@ def write_report(
         samples=settings.samples,
         seed=settings.seed,
     )
-    shares = {}
-    for row in rankings:
-        if row.judged_share is not None:
-            shares[row.name] = row.judged_share
+    shares = {row.name: row.judged_share for row in rankings if row.judged_share is not None}
     known_versions = versions()
     text = page(
         'evaluation',

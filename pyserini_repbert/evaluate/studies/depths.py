@@ -80,9 +80,10 @@ def evaluate_depths(
     for depth in depths:
         run = first
         if depth:
-            run = {}
-            for qid, ranking in judged.items():
-                run[qid] = rerank_top(ranking, reranked.get(qid, NO_HITS), depth)
+            run = {
+                qid: rerank_top(ranking, reranked.get(qid, NO_HITS), depth)
+                for qid, ranking in judged.items()
+            }
         yield depth, evaluate(run, qrels, measures)
 
 

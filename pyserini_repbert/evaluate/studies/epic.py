@@ -105,9 +105,10 @@ def compare_pruning(
             'no judged topic has hits in the run: check that topics, qrels and run belong together'
         )
     vectors = encoder.encode_queries([topic.text for topic in judged])
-    requests = []
-    for topic, vector in zip(judged, vectors, strict=True):
-        requests.append(_Request(topic, vector, first[topic.qid].docids[:k]))
+    requests = [
+        _Request(topic, vector, first[topic.qid].docids[:k])
+        for topic, vector in zip(judged, vectors, strict=True)
+    ]
     base = _candidates_index(encoder, corpus, requests, settings, folder)
     results: list[PruningResult] = []
     reference: Run = {}
@@ -164,9 +165,10 @@ def _pruned_index(
 
 
 def _mean_overlap(run: Run, reference: Run) -> float:
-    shares = []
-    for qid, ranking in run.items():
-        shares.append(overlap(ranking.docids, reference[qid].docids, _AGREEMENT_DEPTH))
+    shares = [
+        overlap(ranking.docids, reference[qid].docids, _AGREEMENT_DEPTH)
+        for qid, ranking in run.items()
+    ]
     return float(np.mean(shares))
 
 

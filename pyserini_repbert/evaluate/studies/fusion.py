@@ -324,10 +324,11 @@ def _untuned(tried: Mapping[RunFusion, Evaluation], names: Sequence[str]) -> dic
         if usual.method is FusionMethod.INTERPOLATION:
             usual = _interpolation(ALPHA)
         defaults.add(RunFusion(order, usual))
-    untuned = {}
-    for setting, evaluation in tried.items():
-        if setting in defaults:
-            untuned[f'{setting} (untuned)'] = evaluation
+    untuned = {
+        f'{setting} (untuned)': evaluation
+        for setting, evaluation in tried.items()
+        if setting in defaults
+    }
     return untuned
 
 

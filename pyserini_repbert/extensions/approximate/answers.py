@@ -30,10 +30,9 @@ class AnnInAnswers(AnswerPart):
     }
 
     def about(self, index: ServedIndex) -> dict[str, Any]:
-        exact_of = {}
-        for name, ranking in index.scanned.items():
-            if ranking.scan == ANN:
-                exact_of[name] = ranking.exact
+        exact_of = {
+            name: ranking.exact for name, ranking in index.scanned.items() if ranking.scan == ANN
+        }
         return {_FIELD: exact_of}
 
 

@@ -56,7 +56,7 @@ class AnnSettings:
     sample : a description of `queries`, for the record
     threads : of FAISS
 
-    Raises InputError for values that are none of these.
+    Raises InputError for other values.
     """
 
     kind: AnnKind | str | None = None

@@ -159,9 +159,7 @@ class _Probabilities(AnswerFollower):
             answered=round(confidence.answered, _DIGITS),
             source=confidence.source,
         )
-        of_hits = []
-        for relevant in confidence.relevant:
-            of_hits.append({'probability': round(relevant, _DIGITS)})
+        of_hits = [{'probability': round(relevant, _DIGITS)} for relevant in confidence.relevant]
         return AnswerAddition(
             fields={'confidence': answer},
             of_hits=of_hits,

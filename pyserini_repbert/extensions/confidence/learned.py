@@ -119,7 +119,7 @@ class ConfidenceLearner:
         features = None
         if questions.elsewhere is not None:
             features = features_elsewhere(questions.elsewhere, read_by)
-        learned = learn_confidence(asked, self._seed, None, counts_unjudged(self._qrels), features)
+        learned = learn_confidence(asked, self._seed, counts_unjudged(self._qrels), features)
         weights = searcher.generation.settings.weights_sha256
         return SearchConfidence(learned, learned.model(weights, search.description(), stages))
 

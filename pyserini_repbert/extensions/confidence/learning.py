@@ -249,18 +249,21 @@ def ask_questions(
         answers = relevant_docids(grades)
         hits = search.hits(topic)
         left = search.hits_without(topic, answers)
-        docids = hits.docids
-        known = [row for row, docid in enumerate(docids) if counts_all or docid in grades]
-        asked.append(
-            AskedQuestion(
-                text=number,
-                hits=hits.rows[known],
-                relevant=tuple(docids[row] in answers for row in known),
-                question=question_features(hits.rows),
-                is_answered=not answers.isdisjoint(docids),
-                removed=question_features(left.rows),
-            )
+        known_rows = []
+        relevant = []
+        for row, docid in enumerate(hits.docids):
+            if counts_all or docid in grades:
+                known_rows.append(row)
+                relevant.append(docid in answers)
+        question = AskedQuestion(
+            text=number,
+            hits=hits.rows[known_rows],
+            relevant=tuple(relevant),
+            question=question_features(hits.rows),
+            is_answered=not answers.isdisjoint(hits.docids),
+            removed=question_features(left.rows),
         )
+        asked.append(question)
     return asked
 
 
@@ -295,26 +298,17 @@ def _without(ranking: Ranking, docids: set[str]) -> Ranking:
     return ranking.select_rows(rows, [ranking.scores[row] for row in rows])
 
 
-def fit_models(asked: Sequence[AskedQuestion], prior: FittedModels | None = None) -> FittedModels:
-    """The models that questions teach, drawn to a prior."""
+def fit_models(asked: Sequence[AskedQuestion]) -> FittedModels:
+    """The models that questions teach."""
     questions = _questions(asked)
     n_questions = len({question.text for question in asked})
     relevant: list[bool] = []
     for question in asked:
         relevant += question.relevant
+    hits = np.concatenate([question.hits for question in asked])
     return FittedModels(
-        fit_logistic(
-            np.concatenate([question.hits for question in asked]),
-            relevant,
-            None if prior is None else prior.hits,
-            n_questions=n_questions,
-        ),
-        fit_logistic(
-            questions.rows,
-            questions.outcomes,
-            None if prior is None else prior.questions,
-            n_questions=n_questions,
-        ),
+        hits=fit_logistic(hits, relevant, n_questions=n_questions),
+        questions=fit_logistic(questions.rows, questions.outcomes, n_questions=n_questions),
     )
 
 
@@ -367,7 +361,6 @@ def judge_models(
 def learn_confidence(
     asked: Sequence[AskedQuestion],
     seed: int = 0,
-    prior: FittedModels | None = None,
     unjudged_count: bool = False,
     elsewhere: Rows | None = None,
 ) -> LearnedConfidence:
@@ -377,18 +370,17 @@ def learn_confidence(
     ----------
     asked : at least one in each fold
     seed : draws the folds, as in `adapt`
-    prior : what the models are drawn to
     unjudged_count : what `counts_unjudged` said of the judgments
     elsewhere : features of questions of another collection, (m, features): the easy case
     """
     folds = deal_folds([question.text for question in asked], seed)
     of_fold = []
     for fold in range(FOLDS):
-        of_fold.append(fit_models([q for q in asked if folds[q.text] != fold], prior))
+        of_fold.append(fit_models([q for q in asked if folds[q.text] != fold]))
     of_question = [of_fold[folds[question.text]] for question in asked]
     judged = judge_models(asked, of_question)
     return LearnedConfidence(
-        models=fit_models(asked, prior),
+        models=fit_models(asked),
         hits=judged['hits'],
         questions=judged['questions'],
         counts_unjudged=unjudged_count,

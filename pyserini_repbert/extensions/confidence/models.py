@@ -1,6 +1,6 @@
 """The probabilities that a hit is relevant, and that a question is answered: two small models.
 
-Each is a logistic regression with few weights. It is fitted to judgments, and shrinks to a prior
+Each is a logistic regression with few weights. It is fitted to judgments, and shrinks to 0
 where these are few. The models never change the order of hits.
 """
 
@@ -22,7 +22,7 @@ from pyserini_repbert.files import StrPath
 
 # Features of a hit, and of a question, in the order of a model's weights.
 HIT_FEATURES = ('cosine', 'distance', 'words', 'agreement', 'margin')
-# How strongly weights are drawn to the prior, or to 0: as by so many judgments.
+# How strongly weights are drawn to 0: as by so many judgments.
 SHRINKAGE = 2.0
 # A spread below this share of the greatest feature is rounding, which differs between processors.
 _ROUNDING = 1e-6
@@ -196,13 +196,9 @@ def parse_model(values: object, file: StrPath) -> ConfidenceModel:
 
 
 def fit_logistic(
-    rows: Rows,
-    outcomes: Sequence[bool] | NDArray[np.bool_],
-    prior: LogisticModel | None = None,
-    *,
-    n_questions: int,
+    rows: Rows, outcomes: Sequence[bool] | NDArray[np.bool_], *, n_questions: int
 ) -> LogisticModel:
-    """A logistic regression whose weights are drawn to a prior's weights, or to 0.
+    """A logistic regression whose weights are drawn to 0.
 
     A feature that is the same in all rows, except for rounding, has no part in it.
 
@@ -211,36 +207,29 @@ def fit_logistic(
     rows : features, (n, features)
     outcomes : (n,)
     n_questions : of how many questions these are
-    prior : its centre and scale are used, too; None: the rows' own
     """
     from scipy.optimize import minimize
     from scipy.special import expit
 
     targets = np.asarray(outcomes, np.float64)
-    n_features = rows.shape[1]
-    goal = np.zeros(n_features)
     centre = rows.mean(axis=0)
     spread = rows.std(axis=0)
     varies = spread > _ROUNDING * np.abs(rows).max(initial=0.0)
     scale = np.where(varies, spread, 1.0)
-    if prior is not None:
-        centre = np.array(prior.centre)
-        scale = np.array(prior.scale)
-        goal = np.array(prior.weights)
     standard = (rows - centre) / scale
 
     def loss(values: Rows) -> tuple[float, Rows]:
         logits = standard @ values[:-1] + values[-1]
         errors = expit(logits) - targets
-        moved = values[:-1] - goal
+        weights = values[:-1]
         total = (np.logaddexp(0, logits) - targets * logits).sum()
-        gradient = np.append(standard.T @ errors + SHRINKAGE * moved, errors.sum())
+        gradient = np.append(standard.T @ errors + SHRINKAGE * weights, errors.sum())
         # A hair's weight, so that outcomes of one kind have a finite intercept.
         gradient[-1] += 0.01 * values[-1]
-        total += SHRINKAGE / 2 * moved @ moved + 0.005 * values[-1] ** 2
+        total += SHRINKAGE / 2 * weights @ weights + 0.005 * values[-1] ** 2
         return float(total), gradient
 
-    start = np.append(goal, 0.0 if prior is None else prior.intercept)
+    start = np.zeros(rows.shape[1] + 1)
     fitted = minimize(loss, start, jac=True, method='L-BFGS-B').x
     return LogisticModel(
         tuple(map(float, centre)),

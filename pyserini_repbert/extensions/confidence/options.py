@@ -76,7 +76,7 @@ class ConfidenceOfSearch(CommandPart):
         """
         if not _is_asked(options):
             return None
-        from pyserini_repbert.commands.search import last_reranker
+        from pyserini_repbert.commands.search_answers import last_reranker
         from pyserini_repbert.extensions.confidence.estimating import ConfidenceEstimator
 
         index = resolved.index

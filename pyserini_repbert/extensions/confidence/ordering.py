@@ -38,9 +38,10 @@ def order_by_doubt(
     asked = {'query': question, 'hits': min(_DEPTH, limits.hits), 'confidence': True}
     request = SearchedRequest.model_validate(asked)
     answer = service.search(index, request.asked_search(False, limits), trace)
-    relevant = {}
-    for docid, fields in zip(answer.hits.docids, answer.of_hits, strict=True):
-        relevant[docid] = fields['probability']
+    relevant = {
+        docid: fields['probability']
+        for docid, fields in zip(answer.hits.docids, answer.of_hits, strict=True)
+    }
     doubtful = sorted(docids, key=lambda docid: abs(relevant.get(docid, 0.0) - 0.5))
     at_random = list(docids)
     ordered: list[str] = []

@@ -70,9 +70,10 @@ class FollowingOfServices(ServicePart):
                     'folder'
                 )
             watched[followed.alias] = QuietMoments(followed.corpus)
-        followers = []
-        for alias, moments in watched.items():
-            followers.append(CorpusFollower(alias, moments, service.writer_of(alias)))
+        followers = [
+            CorpusFollower(alias, moments, service.writer_of(alias))
+            for alias, moments in watched.items()
+        ]
         return CorpusFollowers(followers) if followers else None
 
 

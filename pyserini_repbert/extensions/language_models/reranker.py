@@ -168,9 +168,7 @@ class LanguageModelReranker(Reranker, recorded_as='LanguageModelReranker'):
         order = list(range(n))
         for window in sliding_windows(n, self.window, self.step):
             rows = [order[rank] for rank in window]
-            passages = []
-            for number, row in enumerate(rows, 1):
-                passages.append(f'[{number}] {texts[row]}')
+            passages = [f'[{number}] {texts[row]}' for number, row in enumerate(rows, 1)]
             prompt = self.prompt.fill(
                 {'query': query, 'passages': '\n'.join(passages), 'n': str(len(rows))}
             )
@@ -242,10 +240,11 @@ def yes_log_odds(answer: ModelAnswer) -> float | None:
 
 def _log_probability(answer: ModelAnswer, word: str) -> float | None:
     """ln of the probability of a word as the first token; None if it is not listed."""
-    logprobs = []
-    for token, logprob in answer.top_tokens:
-        if token.strip().strip(_SIGNS_AROUND).casefold() == word:
-            logprobs.append(logprob)
+    logprobs = [
+        logprob
+        for token, logprob in answer.top_tokens
+        if token.strip().strip(_SIGNS_AROUND).casefold() == word
+    ]
     if not logprobs:
         return None
     greatest = max(logprobs)

@@ -237,10 +237,11 @@ class _Terms(RepresentationWork):
         """The terms that both have, with what each adds to the score."""
         from pyserini_repbert.rerank.term_explanations import contributions
 
-        words = []
-        for share in contributions(encoder, query, passage):
-            if share['contribution'] > 0:
-                words.append(WordWeight(share['term'], share['contribution']))
+        words = [
+            WordWeight(share['term'], share['contribution'])
+            for share in contributions(encoder, query, passage)
+            if share['contribution'] > 0
+        ]
         return tuple(words)
 
 

@@ -219,9 +219,10 @@ def _texts_of(body: EmbeddingsRequest) -> list[str] | list[list[int]]:
 )
 @router.post('/v2/rerank', include_in_schema=False)
 async def rerank(call: Call, body: RerankTextsRequest) -> Response:
-    texts = []
-    for position, document in enumerate(body.documents):
-        texts.append(_reranked_text(position, document, body.rank_fields))
+    texts = [
+        _reranked_text(position, document, body.rank_fields)
+        for position, document in enumerate(body.documents)
+    ]
     service = call.service
 
     def rerank_all(trace: RequestTrace) -> dict[str, Any]:

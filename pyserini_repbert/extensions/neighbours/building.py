@@ -84,9 +84,10 @@ def _fill(
     searcher: Ranker,
 ) -> None:
     """Write the neighbours of a batch of documents into their rows of `edges`."""
-    topics: list[Query] = []
-    for number, docid in zip(batch.tolist(), numbers.docids(batch), strict=True):
-        topics.append(Query(str(number), docid))
+    topics: list[Query] = [
+        Query(str(number), docid)
+        for number, docid in zip(batch.tolist(), numbers.docids(batch), strict=True)
+    ]
     run = searcher.rank(topics, None, edges.shape[1])
     for topic in topics:
         neighbours = numbers.numbers(run[topic.qid].docids)

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from pyserini_repbert.collection.filter_texts import SearchedBeside, named_fields
 from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.data.word_forms import unite
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extensions.several.names import index_names, prefix_of, split_location
 from pyserini_repbert.extensions.several.searching import MergedRanking, SeveralSearcher
@@ -74,7 +75,7 @@ class SeveralIndexes(Index):
                 index.share_encoders(earlier)
 
     def _common_rankings(self) -> tuple[str, ...]:
-        """The searched rankings: those of the first collection that all collections have.
+        """The searched rankings: the first collection's, if all other collections have them.
 
         Raises InputError if there are none.
         """
@@ -101,18 +102,20 @@ class SeveralIndexes(Index):
 
     def _filtered(self, wanted: DocumentFilter) -> dict[str, Any]:
         """The collections within a filter."""
-        filtered = {}
-        for name, part in self.parts.items():
-            filtered[name] = part.within(replace(wanted, beside=self._beside[name]))
+        filtered = {
+            name: part.within(replace(wanted, beside=self._beside[name]))
+            for name, part in self.parts.items()
+        }
         return filtered
 
     def _say_unknown_fields(self, text: str) -> None:
         """Log which collections lack a field that a filter names."""
         for field in sorted(named_fields(text)):
-            lacking = []
-            for name, part in self.parts.items():
-                if part.generation.form_of(field) not in part.generation.field_types:
-                    lacking.append(name)
+            lacking = [
+                name
+                for name, part in self.parts.items()
+                if unite(field) not in part.generation.field_types
+            ]
             if lacking:
                 logger.warning("no document of %s has a field '%s'", ' and '.join(lacking), field)
 
@@ -133,17 +136,17 @@ class SeveralIndexes(Index):
     def offered(self) -> OfferedRankings:
         """The rankings that all have; none takes a document, or knows how likely hits are."""
         first, *others = [part.offered for part in self.parts.values()]
-        names = tuple(name for name in first.names if all(name in other.names for other in others))
-        scanned = {name: ranking for name, ranking in first.scanned.items() if name in names}
+        shared = set(first.names).intersection(*(other.names for other in others))
+        scanned = {name: ranking for name, ranking in first.scanned.items() if name in shared}
         is_usual = all(other.usual == first.usual for other in others)
         return OfferedRankings(
-            names,
-            of_vectors=first.of_vectors & set(names),
-            of_models=first.of_models & set(names),
-            with_feedback=first.with_feedback & set(names),
+            tuple(name for name in first.names if name in shared),
+            of_vectors=first.of_vectors & shared,
+            of_models=first.of_models & shared,
+            with_feedback=first.with_feedback & shared,
             scanned=scanned,
             usual=first.usual if is_usual else '',
-            fused=tuple(name for name in first.fused if name in names),
+            fused=tuple(name for name in first.fused if name in shared),
         )
 
     @property

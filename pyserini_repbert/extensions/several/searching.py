@@ -82,9 +82,10 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
         return zip(self.names, self.parts, strict=True)
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        runs = {}
-        for name, part in self._rankers():
-            runs[name] = part.with_settings(threads=self.threads).rank(topics, None, k)
+        runs = {
+            name: part.with_settings(threads=self.threads).rank(topics, None, k)
+            for name, part in self._rankers()
+        }
         merged: Run = {}
         for topic in topics:
             rankings = {}
@@ -182,9 +183,10 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
 
     def within(self, wanted: DocumentFilter) -> Self:
         """The same search among the documents that a filter lets through."""
-        parts: list[Any] = []
-        for name, part in self._rankers():
-            parts.append(part.within(replace(wanted, beside=self._beside[name])))
+        parts: list[Any] = [
+            part.within(replace(wanted, beside=self._beside[name]))
+            for name, part in self._rankers()
+        ]
         return self.with_settings(parts=tuple(parts))
 
     @property

@@ -247,7 +247,7 @@ class _Tokens(RepresentationWork):
             end = 0
             for position, length in zip(positions, batch.lengths.tolist(), strict=True):
                 inside = slice(end, end + length)
-                # Copies: what stays in memory is no more than the passage's.
+                # Copies: only the passage's values stay in memory.
                 encoded[position] = PassageTokenVectors(vectors[inside].copy(), ids[inside].copy())
                 end += length
 

@@ -71,7 +71,7 @@ def try_settings(options: argparse.Namespace) -> None:
         live = collection.generation.manifest
         trial = encode_trial(collection, bar.update)
     _print_trial(options.index, live, trial)
-    _compare(options, live, trial)
+    _compare(options)
 
 
 def _settings_of_trial(folder: Path) -> dict[str, Any]:
@@ -81,8 +81,6 @@ def _settings_of_trial(folder: Path) -> dict[str, Any]:
 
     settings = required_side(folder, Side.TRIAL).settings
     wanted = dict(vars(wanted_of(settings)))
-    # A trial has the forms of words that the collection has.
-    del wanted['word_forms']
     models = wanted.pop('models')
     return {**wanted, **models, 'encoder': settings.encoder, 'precision': settings.precision}
 
@@ -114,9 +112,7 @@ def _shown_settings(settings: CollectionSettings) -> dict[str, object]:
     return shown
 
 
-def _compare(
-    options: argparse.Namespace, live: GenerationManifest, trial: GenerationManifest
-) -> None:
+def _compare(options: argparse.Namespace) -> None:
     """Print the comparison of the trial with the present search."""
     from pyserini_repbert.extensions.trials.comparing import compare_trial
 

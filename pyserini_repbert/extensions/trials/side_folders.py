@@ -53,6 +53,12 @@ class Side(StrEnum):
         return f'.next-{self}'
 
 
+_NAMES: list[str] = []
+for _side in Side:
+    _NAMES += [_side, _side.next]
+_SIDE_NAMES = f'({"|".join(map(re.escape, _NAMES))})'
+
+
 def read_side(folder: Path, side: str) -> GenerationManifest | None:
     """The manifest of a folder beside the generation; None if there is none.
 
@@ -165,9 +171,7 @@ def describe_side(kept: GenerationManifest, is_current: bool) -> str:
 class SidesOfCollections(CollectionPart):
     """The folders beside the generation, as collections know them."""
 
-    files = SIDE_FORM.below(
-        f'({"|".join(re.escape(name) for side in Side for name in (side, side.next))})'
-    )
+    files = SIDE_FORM.below(_SIDE_NAMES)
 
     def before_compacting(self, folder: Path) -> None:
         for side in Side:

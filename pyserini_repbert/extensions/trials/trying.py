@@ -274,8 +274,9 @@ def _switch_to(folder: Path, side: Side, source: EncoderSource) -> GenerationMan
     source.complete(settings)
     # Its vectors are as long as those that were encoded.
     _ = source.opened
-    wanted = replace(wanted_of(settings), word_forms=settings.word_forms)
-    with Writer(folder, source, wanted, rebuild=True, spare=_side_shards(folder)) as writer:
+    with Writer(
+        folder, source, wanted_of(settings), rebuild=True, spare=_side_shards(folder)
+    ) as writer:
         live = writer.published
         if live is None:
             raise InputError(f'collection {folder} is still empty: run `index sync`')

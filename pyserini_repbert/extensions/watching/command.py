@@ -46,10 +46,10 @@ def measure_before(options: argparse.Namespace) -> None:
     """
     from pyserini_repbert.collection.judging.asking import judged_questions
     from pyserini_repbert.extensions.watching.measuring import measure_generation
-    from pyserini_repbert.index.manifest import is_collection
+    from pyserini_repbert.indexes.kind import kind_of
 
     folder = Path(options.index)
-    has_questions = is_collection(folder) and bool(judged_questions(folder).topics)
+    has_questions = kind_of(options.index).is_writable and bool(judged_questions(folder).topics)
     if options.fail_if_worse is not None and not has_questions:
         raise InputError(
             f'judged questions are to be compared, and {options.index} has none with a relevant '

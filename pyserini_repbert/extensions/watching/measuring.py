@@ -98,9 +98,10 @@ def _digest(store: JudgmentStore) -> str:
     A document that is renamed keeps its judgments, so no docid counts.
     """
     in_use = store.in_use()
-    judgments = []
-    for judgment in store.judgments():
-        judgments.append([judgment.question, judgment.judge, judgment.judged, judgment.grade])
+    judgments = [
+        [judgment.question, judgment.judge, judgment.judged, judgment.grade]
+        for judgment in store.judgments()
+    ]
     parts = [None if in_use is None else in_use.number, sorted(judgments)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -119,9 +120,9 @@ def _measure(
         n_hits += len(best)
         n_judged += sum(docid in grades for docid in best)
         questions.append(_measured_question(topic, plain, condensed, answered))
-    without_relevant = []
-    for topic in judged.without_relevant:
-        without_relevant.append(_measured_question(topic, 0.0, 0.0, answered))
+    without_relevant = [
+        _measured_question(topic, 0.0, 0.0, answered) for topic in judged.without_relevant
+    ]
     return MeasuredGeneration(
         generation=generation.number,
         manifest_sha256=generation.sha256,
@@ -168,10 +169,9 @@ def _change(
     qrels : the judgments
     """
     old_by_qid = {question.qid: question for question in before.questions}
-    pairs: list[tuple[MeasuredQuestion, MeasuredQuestion]] = []
-    for new in after.questions:
-        if new.qid in old_by_qid:
-            pairs.append((old_by_qid[new.qid], new))
+    pairs: list[tuple[MeasuredQuestion, MeasuredQuestion]] = [
+        (old_by_qid[new.qid], new) for new in after.questions if new.qid in old_by_qid
+    ]
     if not pairs:
         return None
     moved = []

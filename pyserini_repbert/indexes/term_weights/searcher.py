@@ -55,9 +55,10 @@ class TermWeightsSearcher(Searcher, recorded_as='ExactImpactSearcher'):
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         vectors = self.query_encoder.encode_queries([topic.text for topic in topics])
-        rankings: Run = {}
-        for topic, vector in zip(topics, vectors, strict=True):
-            rankings[topic.qid] = self.of_vector(vector, k)
+        rankings: Run = {
+            topic.qid: self.of_vector(vector, k)
+            for topic, vector in zip(topics, vectors, strict=True)
+        }
         return rankings
 
     def of_vector(self, query: TermVector, k: int | None) -> Ranking:

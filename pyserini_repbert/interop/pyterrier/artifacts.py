@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 from pyserini_repbert.data.passages import BadPassage, OnError, Passage
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
-from pyserini_repbert.index.term_weights import TermWeightsBundle
+from pyserini_repbert.index.manifest import MANIFEST
+from pyserini_repbert.indexes.kind import kind_of
 from pyserini_repbert.interop.hits import Documents
 from pyserini_repbert.interop.pyterrier.frames import pd, pt
 from pyserini_repbert.interop.pyterrier.parameters import Configured
@@ -59,7 +59,7 @@ def bundle_metadata(path: str, listing: Sequence[str]) -> dict[str, str] | None:
     """
     if MANIFEST not in listing or not any(name.startswith('shard-') for name in listing):
         return None
-    kind = EPIC if manifest_kind(path) == TermWeightsBundle.settings_kind.kind else DENSE
+    kind = EPIC if kind_of(path).index_type(path) == 'impact' else DENSE
     return {'type': kind, 'format': FORMAT, 'package_hint': PACKAGE}
 
 

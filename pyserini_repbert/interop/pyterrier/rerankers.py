@@ -43,10 +43,10 @@ class _Compared:
 class Rerank(Configured):
     """Any reranker: a result frame in, the same rows with new scores out, best first.
 
-    Equal scores keep the order of the stage before: by 'rank', or else of the rows. Queries share
-    the model's batches. Other columns stay. The frame needs 'text' (`PassageText` adds it), except
-    for EPIC with an index. duoBERT takes n(n - 1) model inputs for n candidates, so cut first:
-    `monobert % 50 >> Rerank('duobert-demo')`.
+    Equal scores keep the order of the stage before: by 'rank'; without ranks, as the rows stand.
+    Queries share the model's batches. Other columns stay. The frame needs 'text' (`PassageText`
+    adds it), except for EPIC with an index. duoBERT takes n(n - 1) model inputs for n candidates,
+    so cut first: `monobert % 50 >> Rerank('duobert-demo')`.
 
     Parameters
     ----------
@@ -186,9 +186,7 @@ def _usual_name(system: Any, number: int) -> str:
 
 def _run(frame: Any) -> Run:
     """The rankings of a result frame, without scores."""
-    run = {}
-    for (qid,), rows in ranked_rows(frame, ['qid']):
-        run[qid] = Ranking(map(str, rows['docno']))
+    run = {qid: Ranking(map(str, rows['docno'])) for (qid,), rows in ranked_rows(frame, ['qid'])}
     return run
 
 

@@ -66,7 +66,7 @@ class _Stored:
 def _stored_tensors(file: Path) -> Iterator[_Stored]:
     """The tensors of a safetensors file, in the order of their bytes.
 
-    Raises DamagedFileError for a file that is none, and for a type that is not known.
+    Raises DamagedFileError for another file, and for an unknown type.
     """
     from safetensors import SafetensorError, safe_open
 

@@ -228,7 +228,7 @@ class CedrLayout:
     ) -> _TokenIndex:
         """Where the tokens of documents are: each in the row of its part, behind query and [SEP].
 
-        The parameters are those of `_query_index`.
+        Parameters are as in `_query_index`.
         """
         tokens = _TokenIndex([len(pair.document) for pair in pairs])
         for number, (pair, first) in enumerate(zip(pairs, first_rows, strict=True)):

@@ -136,7 +136,7 @@ def read_vectors(path: Path, most_words: int | None = None) -> WordVectors:
 
 
 def _finite_numbers(columns: list[str]) -> list[float] | None:
-    """The columns as numbers; None if one of them is none."""
+    """The columns as numbers; None if one of them is not a number."""
     try:
         values = [float(column) for column in columns]
     except ValueError:

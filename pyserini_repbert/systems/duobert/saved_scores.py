@@ -260,9 +260,9 @@ class ScoreRecorder(Ranker, recorded_as='ScoreRecorder'):
         new_run = given
         if self.pointwise:
             new_run = self.pointwise.rank(topics, given, None, trace.part(self.part_names[0]))
-        saved = []
-        for topic in topics:
-            saved.append(self._pointwise_scores(topic, given[topic.qid], new_run[topic.qid]))
+        saved = [
+            self._pointwise_scores(topic, given[topic.qid], new_run[topic.qid]) for topic in topics
+        ]
         if self.pairwise:
             saved, new_run = self._compared(self.pairwise, saved, new_run, trace)
         for topic_scores in saved:

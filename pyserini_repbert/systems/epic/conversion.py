@@ -50,10 +50,11 @@ def convert_epic(
     heads : attention heads of its BERT, which shapes do not tell; default: one per 64 dimensions
     """
     check_absent(target)
-    state = {}
-    for name, value in load_legacy(existing_file(source, 'EPIC weights')).items():
-        if not name.startswith(_EPIC_UNUSED):
-            state[_name_of(name)] = value.contiguous()
+    state = {
+        _name_of(name): value.contiguous()
+        for name, value in load_legacy(existing_file(source, 'EPIC weights')).items()
+        if not name.startswith(_EPIC_UNUSED)
+    }
     config = sizes_of(source, state, heads) | {'ranking': dict(ranking)}
     pieces = vocabulary or uncased_vocabulary()
     n_pieces = len(pieces.read_text(encoding='utf-8').rstrip('\n').split('\n'))

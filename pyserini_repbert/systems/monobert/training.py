@@ -27,9 +27,10 @@ class MonoBertTask(CrossEncoderTask, GroupTask):
     def inputs_of(
         self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]
     ) -> Batch:
-        sequences = []
-        for row, text in zip(query_of, passages, strict=True):
-            sequences.append(self.inputs.build(queries[row], text).sequence)
+        sequences = [
+            self.inputs.build(queries[row], text).sequence
+            for row, text in zip(query_of, passages, strict=True)
+        ]
         return padded(sequences, self.tokenizer.pad)
 
     def scores(self, batch: Batch) -> Tensor:

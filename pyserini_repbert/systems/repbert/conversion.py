@@ -42,10 +42,11 @@ def convert_repbert(
         folder = next((folder for folder in folders if (folder / 'config.json').is_file()), None)
         if folder is None:
             raise InputError(f'{source} holds no pytorch_model.bin with a config.json beside it')
-        state = {}
-        for name, value in load_legacy(folder / 'pytorch_model.bin').items():
-            if not name.endswith('position_ids'):
-                state[name] = value.contiguous()
+        state = {
+            name: value.contiguous()
+            for name, value in load_legacy(folder / 'pytorch_model.bin').items()
+            if not name.endswith('position_ids')
+        }
         config = read_object(folder / 'config.json') | {'ranking': dict(ranking)}
         with converted(target, source, config, state, vocabulary_of(folder, vocabulary)) as written:
             load_model(lambda: RepBert(BertConfig.from_dict(config)), written)

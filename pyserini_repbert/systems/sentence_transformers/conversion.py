@@ -74,9 +74,10 @@ def _read_tensors(packed: PackedFile) -> dict[str, NDArray[np.float32]]:
         'position_embeddings': ('emb.pos', sizes.max_position_embeddings),
         'token_type_embeddings': ('emb.type', sizes.type_vocab_size),
     }
-    tensors = {}
-    for name, (packed_name, n_rows) in rows.items():
-        tensors[f'embeddings.{name}.weight'] = packed.tensor(packed_name, n_rows, hidden)
+    tensors = {
+        f'embeddings.{name}.weight': packed.tensor(packed_name, n_rows, hidden)
+        for name, (packed_name, n_rows) in rows.items()
+    }
     norms = {'embeddings.LayerNorm': 'emb.ln'}
     for layer in range(sizes.num_hidden_layers):
         for short, long in _NORMS.items():

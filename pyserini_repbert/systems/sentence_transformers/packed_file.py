@@ -25,7 +25,7 @@ _MAGIC = b'E5S1'
 _VERSION = 1
 _BLOCK_WEIGHTS = 32
 _BLOCK = np.dtype([('scale', '<f2'), ('weights', 'u1', _BLOCK_WEIGHTS // 2)])
-_MIDDLE = 8  # what stands for a weight of 0
+_MIDDLE = 8  # the code of a weight of 0
 # What a tensor consists of, by the number of its type.
 _ITEMS = {0: np.dtype('<f4'), 1: _BLOCK}
 
@@ -176,9 +176,7 @@ def _read_vocabulary(stream: _Stream) -> PackedVocabulary:
         raise ValueError('its pieces do not follow each other')
     if not np.isfinite(scores).all():
         raise ValueError('a piece has a score that is not finite')
-    pieces = []
-    for number in range(n):
-        pieces.append(text[ends[number] : ends[number + 1]].decode('utf-8'))
+    pieces = [text[ends[number] : ends[number + 1]].decode('utf-8') for number in range(n)]
     replaced = _read_replacements(stream)
     return PackedVocabulary(pieces, scores, bos, eos, pad, unk, replaced)
 

@@ -5,6 +5,7 @@ Long pairs are cut as the package tokenizers does, from the longer text first.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -59,7 +60,7 @@ class PairBuilder:
 
     def build(self, pairs: Sequence[tuple[str, str]]) -> BuiltPairs:
         """The inputs of (query, text) pairs. Each distinct text is tokenised once."""
-        distinct = list(dict.fromkeys(text for pair in pairs for text in pair))
+        distinct = list(dict.fromkeys(itertools.chain.from_iterable(pairs)))
         # Lengths are compared: one wordpiece more than there is room for is enough.
         ids = dict(zip(distinct, self._tokenizer.ids(distinct, self._room + 1), strict=True))
         sequences = []

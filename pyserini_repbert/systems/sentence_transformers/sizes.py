@@ -24,7 +24,7 @@ _WIDTHS = re.compile(
 )
 # Some weights are packed, or parts of them are joined: a dimension may be so many times as long.
 _FACTOR = 16
-# Smaller sizes are no burden, whatever the weights are.
+# Smaller sizes cost little, whatever the weights are.
 _SMALL_WIDTH = 1024
 _SMALL_COUNT = 100
 

@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from folders import write_files
+from folders import all_documents, write_files
 
 from pyserini_repbert.collection.files import table_documents
 from pyserini_repbert.collection.files.file_to_read import FileToRead
@@ -126,7 +126,7 @@ def test_a_chosen_title_is_stored_with_its_source(tmp_path, open_collection, cap
         corpus = open_corpus(folder, keep_empty=True, selection=FileSelection(**selection))
         with open_collection() as collection:
             changes = collection.sync(corpus)
-            documents = collection.generation.all_documents()
+            documents = all_documents(collection.generation)
             return changes.changed, sorted(document.title for document in documents)
 
     assert titles() == (0, ['Fork', 'Hoe'])

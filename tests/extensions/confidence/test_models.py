@@ -47,13 +47,11 @@ def test_a_fit_follows_many_outcomes():
     assert model.intercept - slope * model.centre[0] == pytest.approx(-1, abs=0.15)
 
 
-def test_few_outcomes_stay_near_the_prior():
-    prior = LogisticModel((0.0, 0.0), (1.0, 1.0), (1.0, -1.0), 0.0)
-    few = fit_logistic(np.array([[1.0, 1.0], [-1.0, -1.0]]), [False, True], prior, n_questions=2)
-    assert np.allclose(few.weights, prior.weights, atol=0.5)
-    rows = np.array([[1.0, 1.0], [-1.0, -1.0]] * 200)
-    many = fit_logistic(rows, [False, True] * 200, prior, n_questions=400)
-    assert sum(many.weights) < sum(few.weights)
+def test_few_outcomes_have_small_weights():
+    rows = np.array([[1.0], [-1.0]])
+    few = fit_logistic(rows, [False, True], n_questions=2)
+    many = fit_logistic(np.tile(rows, (200, 1)), [False, True] * 200, n_questions=400)
+    assert many.weights[0] < few.weights[0] < 0
 
 
 def test_outcomes_of_one_kind_have_finite_weights():

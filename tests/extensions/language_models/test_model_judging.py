@@ -226,7 +226,7 @@ def test_exports_have_a_models_grades_only_where_asked(folder, capsys):
     fused = ['evaluate', '--qrels', 'both.txt', 'fused.txt', '--measures', 'P@1']
     capsys.readouterr()
     assert run(main, fused) == 2
-    assert 'it ranked run.txt, of which fused was made' in capsys.readouterr().err
+    assert 'it ranked run.txt, an input of fused' in capsys.readouterr().err
     write_run_record('run.txt', 'another')
     assert run(main, evaluate) == 0
     assert run(main, fused) == 0

@@ -8,6 +8,7 @@ import string
 
 import numpy as np
 import pytest
+from folders import all_documents
 from sentence_folders import write_multi_vector
 from stored_models import (
     AGGREGATIONS,
@@ -247,7 +248,7 @@ def values_of(collection):
     """{(docid, number): what is stored of a passage's tokens}."""
     generation = collection.generation
     values = {}
-    for document in generation.all_documents():
+    for document in all_documents(generation):
         (docno,) = generation.docnos([document.docid])
         for span in generation.passages([docno])[docno]:
             value = generation.shards[span.shard].shard.rows_of(TOKENS).value(span.row)
