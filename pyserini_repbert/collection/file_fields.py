@@ -99,7 +99,7 @@ class FileFields:
 
     @property
     def times(self) -> dict[FileOfSource, int]:
-        """When files were changed, in nanoseconds, where that is known."""
+        """When files were changed, in nanoseconds, if known."""
         if not self._knows_times:
             return {}
         rows = self._select('SELECT source, file, modified FROM source_files', [])

@@ -428,7 +428,7 @@ def _translated(error: Any) -> PyseriniRepbertError:
     reason = java_reason(error)
     if any(phrase in reason for phrase in _OTHER_LUCENE):
         return MismatchError(
-            f'the index was built by another Lucene than the {lucene_major()} of the installed '
+            f'the index was not built by the Lucene {lucene_major()} of the installed '
             f'Pyserini ({reason}): build it again, or search it with the Pyserini that it was '
             'built with (1.6 has Lucene 9, 2.x has 10)'
         )

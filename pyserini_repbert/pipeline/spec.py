@@ -108,7 +108,8 @@ def parse_stage(text: str) -> StageSpec:
     'duobert-large@50:sample=10,seed=1'.
 
     K may be the name of one of CEDR's settings: 'FOLDER@robust04' takes 150 candidates, '@webtrack'
-    100. An unknown METHOD is refused when the reranker is opened.
+    100. Raises InputError for a text of another form, or an option that occurs twice. An unknown
+    METHOD is refused when the reranker is opened.
     """
     name, at, rest = text.rpartition('@')
     depth_text, colon, settings = rest.partition(':')
@@ -332,7 +333,7 @@ class PipelineSpec(CheckedValues):
     @model_validator(mode='before')
     @classmethod
     def _has_its_extensions(cls, values: Any) -> Any:
-        """Raises InputError for a field of an extension that was taken away."""
+        """Raises InputError for a field of a removed extension."""
         unknown = values.keys() - cls.model_fields if isinstance(values, dict) else ()
         for name in sorted(unknown):
             missing = missing_extension(name)

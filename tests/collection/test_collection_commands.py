@@ -70,7 +70,7 @@ def test_the_actions(index, corpus_file, tmp_path):
     )
     assert index('check') == (
         0,
-        "mine: whole, generation 4: 5 documents, 5 passages in 1 shard, encoder 'tiny', "
+        "mine: intact, generation 4: 5 documents, 5 passages in 1 shard, encoder 'tiny', "
         "language 'en'; no Lucene index\n",
     )
 
@@ -258,7 +258,7 @@ def change(statement):
 def test_a_check_finds_damage(collection, damage, expected):
     folder = collection.folder
     collection.close()
-    assert check_collection(folder).startswith(f'{folder}: whole, generation 2: 5 documents')
+    assert check_collection(folder).startswith(f'{folder}: intact, generation 2: 5 documents')
     damage(folder)
     with pytest.raises(DamagedFileError, match=expected):
         check_collection(folder)

@@ -145,8 +145,8 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
         action='append',
         default=[],
         metavar='.SUFFIX=MODULE:FUNCTION',
-        help='read files with this suffix by your function, which takes a path and returns a text '
-        'or documents; repeatable',
+        help='your function for files with this suffix: it takes a path and returns a text or '
+        'documents; repeatable',
     )
     add(
         '--main-content',

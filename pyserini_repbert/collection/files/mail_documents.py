@@ -165,7 +165,7 @@ class _Mail:
 
 
 def _read_mail(raw: bytes) -> _Mail:
-    """A message. Raises UnreadableFile for one that is none."""
+    """A message. Raises UnreadableFile for another file."""
     try:
         message = parse_message(raw)
         if not message.keys():

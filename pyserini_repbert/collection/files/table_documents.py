@@ -459,7 +459,9 @@ class FileTable:
     def __init__(self, file: FileToRead, names: Sequence[str]) -> None:
         self._file = file
         if len(names) > MAX_FIELDS:
-            raise UnreadableFile(f'it has {len(names):,} columns, at most {MAX_FIELDS:,} are taken')
+            raise UnreadableFile(
+                f'it has {len(names):,} columns, at most {MAX_FIELDS:,} are allowed'
+            )
         self._names = distinct_names(names)
         known = {name.strip().lower() for name in names}
         for field in file.fields:
