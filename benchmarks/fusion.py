@@ -3,8 +3,8 @@ file; reading one.
 
     python benchmarks/fusion.py [--queries 6980] [--hits 1000]
 
-The runs are synthetic: random docids of MS MARCO's range, of which a share that falls from 0.8 at
-the top to 0.15 at the end is common to both, as in BM25 against a dense run. All methods get runs
+The runs are synthetic: random docids of MS MARCO's range. A share that falls from 0.8 at the top
+to 0.15 at the end is common to both, as in BM25 against a dense run. All methods get runs
 in their own form, and give a fused run in their own form; each is timed twice, after a small run
 that warms up compilers, in seconds of processor time: all are single-threaded, and the wall clock
 of a busy machine says little. The faster time counts, as of reading: a machine's memory is slow

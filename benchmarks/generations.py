@@ -6,7 +6,7 @@ A service of a collection of the demo's passages runs on this machine. Clients, 
 another process, search it, each one question after the other: first for some seconds while nothing
 is published, then until a third process has published the generations. Each of these rewrites the
 same twenty documents, whose texts then say which generation they are of. An answer is wrong where
-a hit is of another generation than the answer, or where a client goes back to an earlier one.
+a hit and the answer are of different generations, or where a client goes back to an earlier one.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ The second line is a trial on the CPU. Passages are stretches of the demo collec
 lengths. Topics are the first words of some of them. Weights are random, in BERT-Base's shape
 (--hidden, --layers). Commands run in bfloat16, on the CPU in float32. Each has its share of the
 device's rate of large products: the operations of weights and attention, or of inner products, over
-the whole time. Peers (`gpu_peers.py`) are timed likewise: sentence-transformers, its trainer,
-CrossEncoder, and plain PyTorch. The goals are for one H100.
+the whole time. Peers (`gpu_peers.py`) are timed in the same way: sentence-transformers, its
+trainer, CrossEncoder, and plain PyTorch. The goals are for one H100.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A first stage and a reranker of your own: `MODULE:CLASS` names them in commands, the service and
-PyTerrier.
+"""A first stage and a reranker, as you might write them: `MODULE:CLASS` names them in commands, the
+service and PyTerrier.
 
 PYTHONPATH=examples python -m pyserini_repbert.search --sparse own_rankers:SharedWords@docs.jsonl
     --rerank own_rankers:ShortestFirst@50 --query 'why do tomatoes split'

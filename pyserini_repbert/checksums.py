@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from pyserini_repbert.errors import DamagedFileError
@@ -32,16 +33,32 @@ def remembered_digest(path: Path, algorithm: str = 'sha256') -> str:
     change could have the same times.
     """
     status = path.stat()
-    marks = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-    key = ' '.join(map(str, (path.resolve(), *marks, algorithm)))
+    key = ' '.join(map(str, (path.resolve(), *file_marks(status), algorithm)))
+    return remembered(key, status.st_ctime_ns, lambda: digest(path, algorithm))
+
+
+def file_marks(status: os.stat_result) -> tuple[int, ...]:
+    """The size, mtime, ctime and inode of a file, which differ if it has changed."""
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+def remembered(key: str, changed: int, compute: Callable[[], str]) -> str:
+    """A hexadecimal checksum that the cache remembers by a key.
+
+    Parameters
+    ----------
+    key : of the files, with their `file_marks`
+    changed : the last ctime of a file, in nanoseconds
+    compute : gives the checksum if the cache lacks it
+    """
     name = hashlib.sha256(key.encode('utf-8', 'surrogateescape')).hexdigest()
     note = cache_folder() / 'digests' / name
     with contextlib.suppress(OSError, ValueError):
         known = note.read_text(encoding='ascii')
         if re.fullmatch(r'[0-9a-f]{32,128}', known):
             return known
-    checksum = digest(path, algorithm)
-    if time.time_ns() - status.st_ctime_ns > _TICK:
+    checksum = compute()
+    if time.time_ns() - changed > _TICK:
         # A cache that is read-only or full only costs time.
         with contextlib.suppress(*CACHE_ERRORS), atomic_file(note) as stream:
             stream.write(checksum)

@@ -105,7 +105,7 @@ def fetch(
     on_progress : called with the number of bytes received since its last call
 
     Raises MissingResourceError, with what to fetch by hand and where to put it, if downloads are
-    off or the address cannot be reached; DamagedFileError for another checksum than the expected
+    off or the address cannot be reached; DamagedFileError if the checksum differs from the expected
     one; InputError for anything but a web address; BusyError while another process fetches it.
     """
     problem = address_problem(address)

@@ -85,7 +85,7 @@ class ExhaustedError(PyseriniRepbertError):
 
 
 class SourceConflictError(InputError):
-    """A document of a collection belongs to another source than the one that has it, too."""
+    """A document of a collection belongs to one source, and another source has it, too."""
 
 
 class NotBetterError(InputError):

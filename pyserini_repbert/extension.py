@@ -1,4 +1,4 @@
-"""What a folder that can be taken away brings: an `Extension`, and where extensions are found.
+"""What a removable folder adds: an `Extension`, and where extensions are found.
 
 An extension is a package whose `__init__` defines `EXTENSION`: the folders `collection` and
 `serve`, each folder of `extensions/`, and packages of yours that an entry point of the group
@@ -103,7 +103,7 @@ class Representation:
 
 @dataclass(frozen=True)
 class Extension:
-    """What an extension brings, by 'module:attribute' below its package.
+    """What an extension adds, by 'module:attribute' below its package.
 
     Attributes
     ----------
@@ -237,7 +237,7 @@ def entry_points(group: str) -> Iterable[metadata.EntryPoint]:
 
 
 def _packages() -> Iterator[str]:
-    """The names of the packages that are there; some may have been taken away."""
+    """The names of the packages that are there; some may have been removed."""
     names = {module.name for module in _modules(_ROOT)}
     for name in _PARTS:
         if name in names:
@@ -255,7 +255,7 @@ def _modules(package: str) -> Iterator[pkgutil.ModuleInfo]:
 
 
 def loaded(hook: str) -> Iterator[Any]:
-    """What all extensions bring for a hook: 'systems', 'index_kinds', 'scans',
+    """What all extensions add to a hook: 'systems', 'index_kinds', 'scans',
     'in_pipelines', 'in_bundles', 'in_collections', 'in_answers', 'in_services' or 'routes'.
     """
     for extension in extensions().values():

@@ -1,6 +1,6 @@
 """Words of this release's extensions, for the error if the extension that knows a word is missing.
 
-An extension that is taken away takes its own words along, so all of them are recorded beside it.
+A removed extension takes its own words along, so all of them are recorded beside it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.extension import extensions
 
-# `python tests/test_extension_words.py` records them from what each extension brings.
+# `python tests/test_extension_words.py` records them from what each extension adds.
 RECORDED_WORDS = Path(__file__).parent / 'resources' / 'extension_words.json'
 
 

@@ -1,4 +1,4 @@
-"""Reading plain or gzipped text, and writing files that appear only when they are whole."""
+"""Reading plain or gzipped text, and writing files that appear only when they are complete."""
 
 from __future__ import annotations
 
@@ -273,8 +273,8 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
 def atomic_folder(path: StrPath, replaces: FolderForm | None = None) -> Iterator[Path]:
     """A temporary neighbouring folder, renamed to `path` at the end, removed on an error.
 
-    With `replaces`, a folder of that form goes once the new one is whole; without, it must not be
-    there. Of a symbolic link, the target is replaced. Temporary folders that killed processes left
+    With `replaces`, a folder of that form goes once the new one is complete; without, it must not
+    exist. Of a symbolic link, the target is replaced. Temporary folders that killed processes left
     are removed. Raises InputError if the folder to replace holds anything of another form.
     """
     target = Path(path)

@@ -471,7 +471,7 @@ class QueryRewriting(ABC):
 
     @abstractmethod
     def prepare(self, topics: Sequence[Query], trace: Trace = SILENT) -> None:
-        """Make what rankings need to know of questions; `trace` hears of progress and cost."""
+        """Make what rankings need to know of questions; `trace` gets progress and cost."""
 
     @abstractmethod
     def words(self, question: str) -> str:
@@ -537,7 +537,7 @@ class Ranker(StoredTexts, ABC):
         topics : with distinct qids
         run : of the stage before, for a reranker
         k : how deep a ranking is at most; None: all hits
-        trace : hears of progress, costs and runs
+        trace : gets progress, costs and runs
 
         Raises InputError for a qid that comes twice, a k out of range, a first stage with a run, or
         a reranker without.
@@ -621,7 +621,7 @@ class Ranker(StoredTexts, ABC):
             yield RankedBatch(number, new_run, notes)
 
     def warnings(self, query: str) -> list[str]:
-        """What a user should hear of a query, such as that an analyzer leaves no word of it."""
+        """What to tell a user about a query, such as that an analyzer leaves no word of it."""
         warnings = []
         for part in self.parts:
             warnings += part.warnings(query)

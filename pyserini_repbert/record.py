@@ -13,7 +13,8 @@ import itertools
 import json
 import os
 import platform
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -23,7 +24,7 @@ from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, Validati
 from pydantic.dataclasses import dataclass
 
 from pyserini_repbert import __version__
-from pyserini_repbert.checksums import remembered_digest
+from pyserini_repbert.checksums import file_marks, remembered, remembered_digest
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.files import StrPath, atomic_file, descriptor
 
@@ -34,6 +35,7 @@ FORMAT_VERSION = 1
 # The name of the code's checksum among the versions.
 CODE = 'code'
 CODE_DIGITS = 16  # hexadecimal digits of the code's checksum
+_VERSION = re.compile(r'^Version: (\S+)$', re.MULTILINE)
 PACKAGES = (
     'pyserini',
     'torch',
@@ -185,6 +187,8 @@ def code_version() -> str:
     """
     root = Path(__file__).resolve().parent
     files = []
+    marks = []
+    changed = 0
     # Paths of pathlib take longer than all that is read.
     for folder, folders, names in os.walk(root):
         if '__pycache__' in folders:
@@ -192,18 +196,39 @@ def code_version() -> str:
         parts = Path(folder).relative_to(root).parts
         if parts[:1] == ('regression',):
             continue
-        files += [(*parts, name) for name in names if name.endswith(('.py', '.toml', '.yaml'))]
+        for name in names:
+            if name.endswith(('.py', '.toml', '.yaml')):
+                status = os.stat(f'{folder}/{name}')
+                files.append((*parts, name))
+                marks.append((folder, name, *file_marks(status)))
+                changed = max(changed, status.st_ctime_ns)
+    # To read all files takes four times as long as to look at their times.
+    key = f'code {sorted(marks)}'
+    return remembered(key, changed, lambda: _joint_digest(root, sorted(files)))[:CODE_DIGITS]
+
+
+def _joint_digest(root: Path, files: Sequence[tuple[str, ...]]) -> str:
+    """The SHA-256 over files below a folder, given by the parts of their paths."""
     total = hashlib.sha256()
-    for inside in sorted(files):
+    for inside in files:
         content = root.joinpath(*inside).read_bytes()
         total.update(f'{"/".join(inside)}\0'.encode() + content)
-    return total.hexdigest()[:CODE_DIGITS]
+    return total.hexdigest()
 
 
 def versions() -> dict[str, str]:
     """Versions of this package, of Python, and of the installed `PACKAGES`."""
-    known = {'pyserini_repbert': __version__, 'python': platform.python_version()}
-    for package in PACKAGES:
+    own = {'pyserini_repbert': __version__, 'python': platform.python_version()}
+    return own | package_versions(PACKAGES)
+
+
+def package_versions(packages: Iterable[str]) -> dict[str, str]:
+    """The versions of those packages that are installed, by name."""
+    versions = {}
+    for package in packages:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            known[package] = importlib.metadata.version(package)
-    return known
+            found = importlib.metadata.distribution(package)
+            # `found.version` parses all metadata, which takes five times as long.
+            line = _VERSION.search(found.read_text('METADATA') or '')
+            versions[package] = found.version if line is None else line[1]
+    return versions

@@ -114,7 +114,7 @@ def refuse_code(connection: sqlite3.Connection, path: Path, advice: str, schema:
     expected = _made_statements(schema)
     for name, statement in _statements(connection).items():
         if name in expected and statement != expected[name]:
-            raise DamagedFileError(f'{path} is damaged, {name} is not as it was made: {advice}')
+            raise DamagedFileError(f'{path} is damaged, {name} has another definition: {advice}')
         is_conditional = name.startswith('index ') and ' where ' in statement.casefold()
         if name not in expected and is_conditional:
             raise DamagedFileError(
@@ -164,7 +164,7 @@ def schema_differences(
             if name not in may_lack:
                 yield f'{name} is missing'
         elif found[name] != expected[name]:
-            yield f'{name} is not as it was made'
+            yield f'{name} has another definition'
     for name in found:
         if name not in expected:
             yield f'{name} does not belong there'

@@ -196,7 +196,7 @@ def test_deleting_and_checking_import_no_model(tiny_checkpoint, tmp_path):
     assert '1 deleted' in output
     assert not OF_MODELS & set(loaded)
     output, loaded = loaded_by('index', 'check', '--index', folder)
-    assert 'whole, generation 2' in output
+    assert 'intact, generation 2' in output
     assert not OF_MODELS & set(loaded)
 
 

@@ -6,7 +6,7 @@ The teacher is the base's cosine.
 
 The folder `material` of the work folder then has `texts.jsonl` and, for each of `judged`,
 `sentences`, `cut`, `validation` and `selection`, topics, qrels and a run. A question's candidates
-are BM25's best hits, the cosine's, and its answers; in `validation`, BM25's best hits alone; in
+are BM25's best hits, the cosine's, and its answers; in `validation`, only BM25's best hits; in
 `sentences` and `selection`, all sentences of its article or paragraph. `judged.teacher.txt` and
 `cut.teacher.txt` have BM25 added to the cosine (`with_lexical`). `paragraphs.qids.txt` has the
 questions of `judged` about the demo's paragraphs, `answers.qids.txt` and `answers.more.qids.txt`

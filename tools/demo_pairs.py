@@ -49,7 +49,7 @@ def write_pairs(work: Path, checkpoint: Path) -> None:
 
 
 def rerank(work: Path, run: Path, stem: str, checkpoint: Path, depth: int, output: Path) -> None:
-    """Rerank a run of questions of the material; a reranking that was stopped goes on.
+    """Rerank a run of questions of the material; a stopped reranking continues.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""Train the demo checkpoints by the recipes that ship.
+"""Train the demo checkpoints by the recipes in the package.
 
 Candidates for the training questions come first, then each model.
 
     python tools/demo_train.py --data FOLDER --work FOLDER [--only repbert-demo,epic-demo] [--device
     cpu]
 
-What is there already is not made again, and a training that was stopped goes on.
+What exists is not made again, and a stopped training continues.
 `ship_checkpoint.py` ships a checkpoint folder.
 """
 
@@ -154,7 +154,7 @@ def mono_runs(work: Path, checkpoint: Path) -> None:
 
 
 def train(training: Training, medquad: Path, work: Path, device: str) -> None:
-    """Train one checkpoint, unless it is there; go on where a training of it was stopped.
+    """Train one checkpoint, unless it exists; continue a stopped training.
 
     Parameters
     ----------

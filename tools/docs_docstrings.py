@@ -3,7 +3,7 @@
 The types are in the signature.
 
 `name : description` becomes `name` with the description below it, so that mkdocstrings takes the
-type from the annotation; likewise the text under Returns.
+type from the annotation. The text under Returns is moved below in the same way.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ITEM = re.compile(r'(?P<names>\*{0,2}\w+(?:, \*{0,2}\w+)*) : (?P<text>.*)')
 
 
 def as_numpydoc(docstring: str) -> str:
-    """The docstring with the descriptions of its sections on lines of their own.
+    """The docstring with the descriptions of its sections on separate lines.
 
     A paragraph below a list of parameters is moved before the first section, where numpydoc has
     prose.

@@ -79,7 +79,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Lead the links of a page to files outside docs/ to those of the site."""
+    """Lead the links of a page to files outside docs/ to the files of the site."""
     return site_links(markdown, page.file.src_uri)
 
 
@@ -100,7 +100,7 @@ def site_links(markdown: str, page: str) -> str:
 def undocumented() -> list[str]:
     """The public names and methods that have no docstring, as dotted paths.
 
-    A method without one has that of the method that it overrides.
+    A method without one has the docstring of the method that it overrides.
     """
     import griffe
 

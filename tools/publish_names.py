@@ -4,7 +4,7 @@
 
 The table has the commit that is checked out, names with their files, and of each file the size and
 the MD5; a file that the checkout lacks has none. Run it with Pyserini 1.6: names of that version
-which the checkout has no more are added, with their files as of `FORMER_COMMIT`.
+that the checkout no longer has are added, with their files as of `FORMER_COMMIT`.
 """
 
 from __future__ import annotations

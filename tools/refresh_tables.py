@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int | None:
 
 
 def output_of(commands: str, data: str) -> str:
-    """What the commands, one a line, print; a line that ends in a backslash goes on in the next.
+    """What the commands, one a line, print; a line that ends in a backslash continues on the next.
 
     Raises InputError for a command that is not this package's, PyseriniRepbertError for one that
     fails.

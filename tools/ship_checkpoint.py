@@ -3,8 +3,8 @@
     python tools/ship_checkpoint.py runs/train/repbert-demo --replace FOLDER='${MEDQUAD}' --replace
     OTHER='${RUNS}'
 
-A card and a recipe that ship may not name folders of the machine that trained: --replace puts
-another text in their place, also in the name of an adapter's base. The checkpoint gets the recipe's
+A card and a recipe in the package may not name folders of the machine that trained: --replace
+puts another text there, and into the name of an adapter's base. The checkpoint gets the recipe's
 name.
 """
 

@@ -73,8 +73,8 @@ def can_be_stored(stage: str) -> bool:
 def learned_folder(folder: Path, learning: Learning) -> Path:
     """The folder of what a collection learned.
 
-    Raises DamagedFileError if the file of judgments names another folder than one of the
-    collection's, and where that names a ranking of another index, or a reranker that
+    Raises DamagedFileError if the file of judgments names a folder that is not the
+    collection's, or if that folder names a ranking of another index, or a reranker that
     `can_be_stored` does not allow: both can be code.
     """
     if not _FOLDER.fullmatch(learning.folder):

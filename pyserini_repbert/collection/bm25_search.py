@@ -50,8 +50,8 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
     """BM25 of a generation's documents, for which frequent words of a question count for less.
 
     A person's documents have few of the words that questions have many of, such as 'which', and may
-    be in other languages than the index's. So a frequent word of the question's language counts
-    `WORD_SHARE` (regressions/studies/small_folders.py). Without such words, scores are BM25's.
+    not be in the index's language. So a frequent word of the question's language counts
+    `WORD_SHARE` (regressions/studies/frequent_words.py). Without such words, scores are BM25's.
 
     Parameters
     ----------

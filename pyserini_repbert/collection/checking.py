@@ -1,4 +1,4 @@
-"""Whether a collection is whole: its files, SQLite's rows, its vectors, and Lucene's documents."""
+"""Whether a collection is intact: its files, SQLite's rows, its vectors, and Lucene's documents."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def check_collection(folder: Path, on_difference: Callable[[str], object] = len)
     manifest = generation.manifest
     shards = '1 shard' if len(manifest.shards) == 1 else f'{len(manifest.shards)} shards'
     line = (
-        f'{folder}: whole, generation {manifest.number}: {manifest.documents} documents, '
+        f'{folder}: intact, generation {manifest.number}: {manifest.documents} documents, '
         f'{manifest.passages} passages in {shards}, encoder '
         f"'{manifest.settings.encoder}', language '{manifest.settings.language}'; "
         f'{_describe_further(manifest.settings)}{lucene}'
@@ -244,7 +244,7 @@ def _source_differences(connection: sqlite3.Connection, generation: Generation) 
     if without_source:
         yield f'{without_source} documents have a source that is not in the table of sources'
     if digest_sources(connection) != generation.manifest.sources_sha256:
-        yield 'the tables of sources, their prefixes, paths, formats and links are not as written'
+        yield 'the sources, their prefixes, paths, formats and links differ from the manifest'
     yield from _sync_differences(connection)
     (without_prefix,) = connection.execute(
         'SELECT COUNT(*) FROM fields JOIN source_prefixes USING (source) '

@@ -122,7 +122,8 @@ class Collection:
         batch_tokens : padded tokens that the encoder reads together; default: by device
         truncate_dim : keep the first values of each vector, so many (Matryoshka); default: all
         passage_tokens : wordpieces of a passage; default: 200
-        overlap : wordpieces of a passage that the next one repeats; default: 40
+        overlap : wordpieces of a passage that the next one repeats; default: a fifth of a
+            passage
         language : of the documents, for Lucene's analyzer: 'en', 'de', …; default: the language of
             the first documents, if it has an analyzer and is clear, otherwise 'en'
         sparse : 'bm25'; 'none' for a collection without Lucene; or, instead of BM25, a learned
@@ -131,7 +132,7 @@ class Collection:
         dtype : in which vectors are stored: 'float32', 'float16' or 'int8'; default: 'float32'
         embedding : encodes passages in the encoder's place, as
             `pipeline.ray_texts.ClusterEmbedding` does; default: the encoder itself
-        further : models of which extensions store something beside dense vectors, as
+        further : models whose output extensions store beside dense vectors, such as
             `multi_vector`, a late-interaction model: a `MultiVectorEncoder` folder, or an opened
             encoder; or 'none'; default: 'none'
 
@@ -197,11 +198,11 @@ class Collection:
             with `id`, `text`, an optional `title`, and fields; pairs of a docid and a text; a
             DataFrame; a `Corpus`
         source : what the source is called; default: the path without links, or 'python'
-        prefix : with which the docids of the source's documents begin, 'notes/' say; it is stored;
-            default: the one that is stored, or none
-        url_prefix : where the files of the source are shown, 'https://docs.example.org/' say, or an
-            address with `{path}` and `{anchor}`; it is stored, and hits have the address as `url`;
-            '' removes it; default: the one that is stored, or addresses of `file:`
+        prefix : the beginning of the docids of the source's documents, such as 'notes/'; it is
+            stored; default: the stored one, or none
+        url_prefix : where the files of the source are shown, such as 'https://docs.example.org/',
+            or an address with `{path}` and `{anchor}`; it is stored, and hits have the address as
+            `url`; '' removes it; default: the stored one, or addresses of `file:`
         corpus_name : the path or name of a `Corpus` that is open; default: its name
         delete_most : also delete more than half of the source's documents
         merge : merge Lucene's segments, so that BM25 scores as in a new index
@@ -446,9 +447,10 @@ class Collection:
             otherwise all
         aggregate : how passages' scores become a document's score: 'max', 'first', 'mean', 'top3'
         query_encoder : default: opened by the name that the collection has
-        more : attributes of `FusionSettings`, or `alpha`, default: interpolation of scores over the
-            best, 0.6 for the dense ranking; and a scan by its name, as `ann=True`, which finds
-            passages by their vectors in another way than exact search
+        more : attributes of `FusionSettings`, or `alpha`; default: `rankings.default_fusion`, which
+            interpolates above the background, with 0.6 for the stronger of two rankings; and a scan
+            by its name, such as `ann=True`, which finds passages by their vectors without exact
+            search
 
         A searcher whose rankings and fusion are not named is as the collection learned from
         judgments, or as it was set, if that is in use. A reranker that is set is not part of it:
@@ -483,7 +485,7 @@ class Collection:
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """The checkpoint that this object has encoded with; empty if it has not opened one."""
+        """The checkpoints that this object has encoded with; empty if it has opened none."""
         return self.source.models
 
     def refresh(self) -> bool:

@@ -141,7 +141,7 @@ def _groups(states: Iterable[ShardState], most_rows: int) -> list[list[ShardStat
 def _rewrite(staging: Staging, states: Sequence[ShardState]) -> None:
     """Write the live rows of some shards as one shard, and let its passages point there.
 
-    Raises DamagedFileError for a shard that is not whole: its copy would have another checksum.
+    Raises DamagedFileError for a shard that is not intact: its copy would have another checksum.
     """
     for state in states:
         shard = open_shard(staging.folder / SHARDS, state.name)

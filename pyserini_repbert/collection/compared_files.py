@@ -29,7 +29,7 @@ class ComparedFiles:
     Parameters
     ----------
     files : the paths of all
-    times : when they were changed, in nanoseconds, where that is known
+    times : when they were changed, in nanoseconds, if known
     sources : the names of sources, by number
     """
 

@@ -146,7 +146,7 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         """The same search by a scan.
 
         Raises InputError for a collection that cannot be scanned so, DamagedFileError for a file
-        that is not whole.
+        that is not intact.
         """
         return self.with_settings(scan=self._open_scan(name))
 

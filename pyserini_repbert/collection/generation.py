@@ -138,7 +138,7 @@ class Generation:
             self.identity = read_identity(connection)
         if manifest.identity != self.identity:
             raise DamagedFileError(
-                f'the manifests in {folder / GENERATIONS} are of another collection than {STORE}: '
+                f'the manifests in {folder / GENERATIONS} are not of the collection in {STORE}: '
                 'restore the folder from a copy, or build the collection again'
             )
         self._connection = connection
@@ -195,7 +195,7 @@ class Generation:
         self._lock.close()
 
     def damage(self, what: str) -> DamagedFileError:
-        """The error for something that is not as it was written."""
+        """The error for something that differs from what was written."""
         return damage(self.folder, what)
 
     def docids(self, docnos: Iterable[int]) -> list[str]:

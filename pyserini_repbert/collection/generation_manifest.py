@@ -186,7 +186,7 @@ def write_manifest(folder: Path, manifest: GenerationManifest) -> Published:
 def read_manifest(folder: Path, published: Published) -> GenerationManifest:
     """The manifest of a published generation.
 
-    Raises FileNotFoundError if it was removed, DamagedFileError for one that is not whole.
+    Raises FileNotFoundError if it was removed, DamagedFileError for one that is not intact.
     """
     path = manifest_path(folder, published.number)
     content = path.read_bytes()

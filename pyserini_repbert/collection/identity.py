@@ -41,7 +41,7 @@ class KnownCollection:
         """
         if self.identity != now.identity:
             raise LostCollectionError(
-                f'its folder holds another collection than the one that was opened: {_AGAIN}'
+                f'its folder no longer holds the collection that was opened: {_AGAIN}'
             )
         if now.number < self.number:
             raise LostCollectionError(

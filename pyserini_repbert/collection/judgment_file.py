@@ -89,7 +89,7 @@ _FORM = SqliteForm(
     application=0x70726A64,
     version=1,
     schema=_SCHEMA,
-    refusal='holds other data than judgments',
+    refusal='does not hold judgments',
     advice=ADVICE,
 )
 
@@ -157,7 +157,7 @@ class JudgmentFile:
         """The list or object of a JSON text. Raises DamagedFileError for anything else."""
         if not is_json(text, kind):
             raise DamagedFileError(
-                f'{self.path} is damaged, it has other JSON than is stored there: {ADVICE}'
+                f'{self.path} is damaged, its JSON is not in the stored form: {ADVICE}'
             )
         return json.loads(text)
 

@@ -526,7 +526,7 @@ def _row_problems(connection: sqlite3.Connection) -> Iterator[str]:
             continue
         for number, text in connection.execute(f'SELECT rowid, {column} FROM {table}'):
             if not is_json(text, kind):
-                yield f'row {number} of {table} has other JSON in {column} than is stored there'
+                yield f'row {number} of {table} has invalid JSON in {column}'
 
 
 def _model_grade_problems(connection: sqlite3.Connection) -> Iterator[str]:

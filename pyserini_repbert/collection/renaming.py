@@ -82,7 +82,7 @@ def find_lost(
 ) -> list[str]:
     """The docids of documents that are gone, and that no new document of the same file replaces.
 
-    A file may be read as other documents than before: by rows that have other docids, or as one
+    A file may now be read as different documents: by rows that have other docids, or as one
     document.
 
     Parameters
@@ -213,7 +213,7 @@ def _gone_versions(
 def _read_new_versions(
     connection: sqlite3.Connection, generation: int
 ) -> Iterator[tuple[str, str]]:
-    """The docid and the version of each document with another text or title than before."""
+    """The docid and the version of each document whose text or title has changed."""
     rows = connection.execute(
         'SELECT docid, text_digest FROM staged CROSS JOIN fields USING (docno) '
         f'JOIN documents USING (docno) WHERE since = :generation AND until = {FOREVER} '

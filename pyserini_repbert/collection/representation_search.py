@@ -96,7 +96,7 @@ class RepresentationSearcher(Searcher):
         """The same search by a scan.
 
         Raises InputError for vectors that cannot be scanned so, DamagedFileError for a file that is
-        not whole.
+        not intact.
         """
         scan = collection_scan(name).of_representation(self.generation, self.kind, self._vectors)
         return self.with_settings(scan=scan)

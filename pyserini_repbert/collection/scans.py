@@ -83,5 +83,5 @@ class CollectionScan(VectorScan):
 
 
 def collection_scan(name: str) -> CollectionScan:
-    """The scan of a name. Raises KeyError for a name that no extension brings."""
+    """The scan of a name. Raises KeyError for a name that no extension adds."""
     return cast(CollectionScan, scans()[name])

@@ -194,7 +194,7 @@ class PassageShard:
             self._compare(name)
 
     def differences(self) -> Iterator[str]:
-        """A line for each file that is missing or is not as it was written."""
+        """A line for each file that is missing or differs from what was written."""
         for name in self.record.files:
             try:
                 self._compare(name)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 
 from pyserini_repbert import __version__
 from pyserini_repbert.collection.sources import READERS, DocumentSource
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.data.file_records import FileContent, FileRecord, FileRecords, FileState
 from pyserini_repbert.data.unread_files import UnreadableFile
+from pyserini_repbert.record import package_versions
 
 # Packages that read files: another version may read them otherwise.
 _PACKAGES = (
@@ -36,11 +36,8 @@ _PACKAGES = (
 def installed_versions() -> str:
     """The versions of all that reads files."""
     versions = [f'readers {READERS}', __version__]
-    for package in _PACKAGES:
-        try:
-            versions.append(f'{package} {version(package)}')
-        except PackageNotFoundError:
-            continue
+    for package, version in package_versions(_PACKAGES).items():
+        versions.append(f'{package} {version}')
     return ', '.join(versions)
 
 

@@ -97,7 +97,7 @@ class LinkTemplate:
 def _template_problem(text: str) -> str:
     """What is wrong with a template; '' for one that can be used."""
     if len(text) > _LONGEST:
-        return f'at most {_LONGEST:,} characters are taken'
+        return f'at most {_LONGEST:,} characters are allowed'
     for placeholder in _PLACEHOLDER.findall(text):
         if placeholder not in (_PATH, _ANCHOR):
             return f'{placeholder[:_SHOWN]} is unknown, only {_PATH} and {_ANCHOR} are replaced'

@@ -267,8 +267,8 @@ class Sources:
         prefix : None: the one that it has
         replaces : whether another prefix replaces the one of the stored documents
 
-        Raises InputError for a prefix with which no docid begins, and MismatchError for another one
-        than the source's documents have.
+        Raises InputError for a prefix with which no docid begins, and MismatchError for one that
+        differs from the source's.
         """
         if prefix is None or prefix == source.prefix:
             return source

@@ -278,7 +278,7 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
 
 
 def damage(folder: Path, what: str) -> DamagedFileError:
-    """The error for something in a collection that is not as it was written."""
+    """The error for something in a collection that differs from what was written."""
     return DamagedFileError(
         f'collection {folder} is damaged, {what}: `index check` names all that differs; '
         'restore the folder from a copy, or build the collection again'

@@ -196,7 +196,7 @@ class Writer:
 
     @property
     def must_cut_again(self) -> bool:
-        """Whether the settings ask for other passages or vectors than those that are stored."""
+        """Whether the settings ask for passages or vectors that are not the stored ones."""
         return self.published is not None and not cuts_alike(self.published.settings, self.settings)
 
     @property

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
-    parser = command.parser('encode', 'Make an index of vectors from a corpus.')
+    parser = command.parser('encode', 'Build an index of vectors from a corpus.')
     add_encoding_arguments(
         parser,
         encoder='catalog name or checkpoint folder',

@@ -181,7 +181,7 @@ def _make_parser() -> Parser:
     others = f'{", ".join(names)} (each has its own --help)'
     flags = parser(
         'evaluate',
-        f'Score run files by judgments. `evaluate ANALYSIS` runs an analysis instead: {others}.',
+        f'Score run files with judgments. `evaluate ANALYSIS` runs an analysis instead: {others}.',
     )
     add = flags.add_argument
     add_flags(flags, 'qrels')

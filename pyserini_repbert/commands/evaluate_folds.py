@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pyserini_repbert.commands.command import parser
+from pyserini_repbert.commands.command import count_text, parser
 from pyserini_repbert.commands.flags import OutputFile, add_flags, parse_flags, record_output
 from pyserini_repbert.commands.outputs import OutputPath
 from pyserini_repbert.errors import MismatchError
@@ -139,5 +139,6 @@ def join_folds(arguments: Sequence[str]) -> None:
     write_run(options.output, joined, options.output_format, options.tag)
     record_output(options, options.output, ('runs', 'folds', 'topics'))
     n_without = sum(len(fold) for fold in folds) - len(joined)
-    note = f'; {n_without} topics have no hits' if n_without else ''
-    print(f'{options.output}: {len(joined)} topics of {len(folds)} folds{note}')
+    note = f'; {count_text(n_without, "topic")} without hits' if n_without else ''
+    n_joined = count_text(len(joined), 'topic')
+    print(f'{options.output}: {n_joined} of {len(folds)} folds{note}')

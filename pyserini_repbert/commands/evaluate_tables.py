@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
+from pyserini_repbert.commands.command import count_text
 from pyserini_repbert.commands.console import json_text
 from pyserini_repbert.evaluate.comparisons import ComparisonSettings, RunComparison
 from pyserini_repbert.evaluate.measures import Evaluation
@@ -67,10 +68,10 @@ def print_tables(
         rows.append([name, *(f'{value:.4f}' for value in evaluation.means.values())])
         if evaluation.without_hits:
             n_without = len(evaluation.without_hits)
-            notes.append(f'{name} has no hits for {n_without} of them, which count 0.')
+            notes.append(f'{name} has no hits for {n_without} of them, counted as 0.')
     first = next(iter(evaluations.values()))
     print(markdown(['run', *first.means], rows))
-    print(f'\nOver {first.n_topics} judged topics.', *notes)
+    print(f'\nOver {count_text(first.n_topics, "judged topic")}.', *notes)
     for baseline in dict.fromkeys(one.baseline for one in comparisons):
         compared = [
             _comparison_row(one, settings) for one in comparisons if one.baseline == baseline

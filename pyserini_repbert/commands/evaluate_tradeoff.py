@@ -6,7 +6,13 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.commands.command import parser, positive_int, progress, zero_or_more
+from pyserini_repbert.commands.command import (
+    count_text,
+    parser,
+    positive_int,
+    progress,
+    zero_or_more,
+)
 from pyserini_repbert.commands.evaluate_comparing import add_latex_flags
 from pyserini_repbert.commands.flags import add_flags, parse_flags
 from pyserini_repbert.commands.model_grades import load_judgments
@@ -83,7 +89,7 @@ def _print_missing(missing: Sequence[Setting]) -> None:
     if missing:
         depths = sorted({setting.k0 for setting in missing})
         print(
-            f'\n{len(missing)} settings left out, whose pairs were not compared: '
+            f'\n{count_text(len(missing), "setting")} left out, whose pairs were not compared: '
             f'--replay-k0 {" ".join(str(k0) for k0 in depths)}'
         )
 

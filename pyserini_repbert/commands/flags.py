@@ -124,7 +124,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
     'workers': {
         'type': command.zero_or_more,
         'help': 'processes that tokenise, 0 for none; default: 0; with a GPU, the number '
-        'of cores less one, at most 8',
+        'of cores minus one, at most 8',
     },
     'offline': {**_STORE, 'help': 'never download'},
     'ray': {'metavar': 'ADDRESS', 'help': "run on a Ray cluster: HOST:PORT, or 'auto'"},

@@ -90,7 +90,7 @@ def main(arguments: list[str]) -> int:
 
 def _add_check_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--index', required=True, help='an index folder or a catalog name')
-    parser.add_argument('--encoder', help='of a catalog index')
+    parser.add_argument('--encoder', help='the encoder of a catalog index')
 
 
 def _check(options: argparse.Namespace) -> None:

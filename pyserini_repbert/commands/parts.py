@@ -67,7 +67,7 @@ class CommandPart:
         """Raise InputError for flags that do not go together."""
 
     def run(self, options: argparse.Namespace) -> bool:
-        """Do what the flags ask for, where that is all of the command; returns whether it is."""
+        """Do what the flags ask for, and return True if the command then has nothing else to do."""
         return False
 
     def record(self, notes: Notes) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def hits_text(
 
 
 def _text_lines(hit: Candidate, query: str, width: int, find_words: WordFinder | None) -> list[str]:
-    """A hit's text, cut to a few lines of a width; of a document, its passage and where that is.
+    """A hit's text, cut to a few lines of a width; of a document, its passage and its position.
 
     Empty if the index stores no texts.
     """
@@ -368,7 +368,8 @@ def _cost_text(cost: StageCost) -> str:
     if cost.tokens is not None:
         spent.append(f'{cost.tokens / n_queries:.0f} tokens')
     spent.append(f'{cost.seconds / n_queries:.3f} s')
-    parts = [f'{cost.stage}: {", ".join(spent)} a query over {cost.queries} queries']
+    queries = 'query' if cost.queries == 1 else 'queries'
+    parts = [f'{cost.stage}: {", ".join(spent)} a query over {cost.queries} {queries}']
     if cost.precision is not None:
         parts.append(cost.precision)
     if cost.stored:

@@ -1,4 +1,4 @@
-"""`python -m pyserini_repbert.train`: train a model by a recipe into a checkpoint folder."""
+"""`python -m pyserini_repbert.train`: train a model from a recipe into a checkpoint folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
     parser = command.parser(
-        'train', 'Train a model by a recipe; on several GPUs with torchrun or accelerate.'
+        'train', 'Train a model from a recipe; on several GPUs with torchrun or accelerate.'
     )
     add = parser.add_argument
     add('recipe', help='a YAML file, or the name of a recipe in this package')
@@ -63,7 +63,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> None:
-    """Train a model by a recipe, and print its steps, its loss and its measure."""
+    """Train a model from a recipe, and print its steps, its loss and its measure."""
     options = make_parser().parse_args(arguments)
     command.refuse(
         not options.folds and (options.seeds or options.measures),

@@ -75,16 +75,16 @@ def size_problem(document: Document) -> str | None:
     if len(document.title) > MAX_TITLE_CHARACTERS:
         return (
             f'has a title of {len(document.title):,} characters, at most '
-            f'{MAX_TITLE_CHARACTERS:,} are taken'
+            f'{MAX_TITLE_CHARACTERS:,} are allowed'
         )
     if not document.fields:
         return None
     n_fields = _count_names(document.fields)
     if n_fields > MAX_FIELDS:
-        return f'has {n_fields:,} fields, at most {MAX_FIELDS:,} are taken'
+        return f'has {n_fields:,} fields, at most {MAX_FIELDS:,} are allowed'
     n_bytes = len(json.dumps(document.fields, ensure_ascii=False).encode('utf-8', 'replace'))
     if n_bytes > MAX_FIELD_BYTES:
-        return f'has {n_bytes:,} bytes of fields, at most {MAX_FIELD_BYTES:,} are taken'
+        return f'has {n_bytes:,} bytes of fields, at most {MAX_FIELD_BYTES:,} are allowed'
     return None
 
 

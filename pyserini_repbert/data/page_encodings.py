@@ -72,12 +72,12 @@ def decode_page(raw: bytes, content_type: str = '') -> str:
 
 
 def may_say_encoding(first_line: bytes) -> bool:
-    """Whether a file that begins so may be XML in another encoding than UTF-8, and say in which."""
+    """Whether a file that begins so may be XML that names an encoding, not UTF-8."""
     return first_line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, _XML))
 
 
 def xml_encoding(raw: bytes) -> str:
-    """The codec of XML that says it is in another encoding than UTF-8; '' for other files.
+    """The codec of XML that names an encoding that is not UTF-8; '' for other files.
 
     Either UTF-16's byte order mark says so, or `<?xml encoding="…"?>`. As with pages, a file that
     reads as UTF-8 beyond ASCII is UTF-8 whatever it says. Raises ValueError for an unknown

@@ -90,7 +90,7 @@ class Corpus(ABC):
     unread : the files of a folder that are not read; those that could not be are known once the
         corpus was read
     encodings : the encodings of files that are not in Unicode, as far as they were read
-    reading : how the files are read, where that could differ: it is stored with a source
+    reading : how the files are read, if that could differ: it is stored with a source
     reopen : gives the corpus, read in another way, except for what the caller chose; None: there is
         one way
     records : of the files of a corpus; files that are unchanged are then passed over by

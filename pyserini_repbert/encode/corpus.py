@@ -38,7 +38,7 @@ def encode_corpus(
         method `encoding`, as `TermWeightsEncoder` has, which says how it fills an index
     output : the index folder
     resume : continue an encoding in `output`, with the same model, settings and corpus
-    overwrite : replace the index that is in `output`, once the new one is whole
+    overwrite : replace the index that is in `output`, once the new one is complete
     storage : further arguments of `dense_encoding`, or of the encoder's `encoding`: such as
         store_text and shard_size
     """

@@ -171,7 +171,7 @@ def _plan_moves(
 
 
 def _whole_parts(folder: Path) -> list[Path]:
-    """The folders of all parts, in order. Raises InputError if one is missing or not whole."""
+    """The folders of all parts, in order. Raises InputError if one is missing or not intact."""
     counts = set()
     for path in folder.glob('*'):
         match = _PART.fullmatch(path.name)
@@ -254,5 +254,5 @@ def _remove_parts(folder: Path) -> None:
 
 
 def _is_here(shard: Path) -> bool:
-    """Whether a shard is whole in its part; if not, it was moved."""
+    """Whether a shard is intact in its part; if not, it was moved."""
     return (shard / SHARD).is_file()

@@ -38,7 +38,7 @@ def prune_bundle(
     on_progress : called with the number of passages done since the last call
     shard_size : passages in a shard; default: the bundle's
     resume : continue an unfinished copy in `output`
-    overwrite : replace the index that is in `output`, once the copy is whole
+    overwrite : replace the index that is in `output`, once the copy is complete
 
     Raises InputError for more weights than the bundle has, and for its own folder as `output`.
     """

@@ -1,7 +1,7 @@
 """What a model makes of each passage beside its dense vector, and how a collection stores it.
 
 A learned sparse model gives term weights, late interaction a vector for each token. An
-extension brings such a `Representation`: its names, and the `RepresentationWork` that encodes,
+extension adds a `Representation`: its names, and the `RepresentationWork` that encodes,
 stores and scores. A collection asks `extension.representations` for
 them, and names none.
 """

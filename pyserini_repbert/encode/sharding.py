@@ -117,8 +117,9 @@ def build_bundle(
 ) -> Manifest[SettingsT]:
     """Write the missing shards of a corpus into the index folder `output`, and then the manifest.
 
-    An index that is overwritten stays until the new one is whole, which is made in a folder inside.
-    An error before a shard is whole leaves `output` as it was; whole shards stay, for `resume`.
+    An index that is overwritten stays until the new one, in a folder inside, is complete.
+    An error before a shard is complete leaves `output` as it was; complete shards stay, for
+    `resume`.
     """
     folder = Path(output)
     replacement = EncodingPart().folder(folder)
@@ -267,8 +268,8 @@ def _compare_shard(target: Path, settings: BundleSettings, passages: Iterator[Pa
     )
     if wrong or not same:
         raise DamagedFileError(
-            f'{path} {wrong or "is not as it was written"}: remove {target}, and resume: it is '
-            f'encoded again',
+            f'{path} {wrong or "differs from what was written"}: remove {target}, and resume: it '
+            'is encoded again',
             parameters=('resume',),
         )
     verify_files(target, record, remembered=False)

@@ -219,7 +219,7 @@ class TextDocumentEncoder(TextEncoder):
         fp16 : run a model of float32 weights in half precision (autocast)
         max_length : wordpieces kept of each text; default: the checkpoint's limit
 
-        Raises InputError for another number of titles than texts.
+        Raises InputError unless there are as many titles as texts.
         """
         batch = [texts] if isinstance(texts, str) else list(texts)
         if titles is not None:

@@ -89,7 +89,8 @@ class Comparison(NamedTuple):
 def paired_t_test(first: Sequence[float], second: Sequence[float]) -> TTest:
     """t and two-sided p of the paired t-test of `first` against `second`.
 
-    (0, 1) if all pairs are equal; (±inf, 0) if all differ by the same amount.
+    (0, 1) if all pairs are equal; (±inf, 0) if all differ by the same amount. Raises InputError for
+    fewer than two pairs, or lists of different lengths.
     """
     if len(first) != len(second) or len(first) < 2:
         raise InputError(
@@ -120,7 +121,7 @@ def randomization_test(
     """The two-sided p of Fisher's randomisation test of the mean difference.
 
     Under the null hypothesis, the sign of each topic's difference is random. p is the share of
-    assignments of signs whose mean difference is at least as large as the one observed: exact where
+    assignments of signs whose mean difference is at least as large as the one observed: exact if
     all of them are at most `samples`, otherwise estimated from that many, the observed one counted
     too (Smucker, Allan and Carterette, CIKM 2007).
 
@@ -231,7 +232,7 @@ def t_interval(first: Sequence[float], second: Sequence[float]) -> Interval:
     """The interval of the mean difference of `first` from `second`, by Student's t, with 95%
     confidence.
 
-    It has 0 where the p of `paired_t_test` is at least 0.05.
+    It contains 0 if the p of `paired_t_test` is at least 0.05.
 
     Parameters
     ----------

@@ -153,8 +153,9 @@ def front_table(
         )
     sentence = triangles_sentence('the last line', (len(shown) - 1) * len(measures), settings)
     caption = (
-        f'Settings of which none with fewer inferences is as good in {escaped(measures[0])}, and '
-        f'last the one that takes the most; the best value of a measure is bold. {sentence}'
+        f'The settings that are better in {escaped(measures[0])} than every setting with fewer '
+        'inferences, and in the last line the one with the most inferences; the best value of a '
+        f'measure is bold. {sentence}'
     )
     return table(['setting', 'inferences', 'seconds', *measures], rows, caption)
 

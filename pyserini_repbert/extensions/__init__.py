@@ -1,1 +1,1 @@
-"""Features that can be taken away, each in a folder whose `__init__` defines `EXTENSION`."""
+"""Features that can be removed, each in a folder whose `__init__` defines `EXTENSION`."""

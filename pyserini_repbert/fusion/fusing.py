@@ -51,7 +51,9 @@ def fuse(
     method, rrf_k, normalize : of `FusionSettings`; `rrf_k` is not to be confused with `k`
     k : how many documents to keep for each query; None keeps all
     alpha : in `interpolation` of two runs the weight of the first, 0 to 1: the second has 1 -
-        alpha; or a weight for each of any number of runs, 0 or more; None: 0.5
+        alpha; or a weight for each of any number of runs, 0 or more; None: 0.5, for two runs only
+
+    Raises InputError for no runs, a negative k, an unknown method, and weights that do not fit.
     """
     settings = FusionSettings(method, rrf_k=rrf_k, normalize=normalize)
     return fuse_runs(runs, settings.changed(alpha), k)

@@ -26,7 +26,7 @@ def interleave(rankings: Sequence[Sequence[str]], k: int | None = 1000) -> list[
     rankings : docids of each ranking, best first; any number of rankings of any length
     k : how many documents to keep; None keeps all
 
-    Returns docids, best first, without duplicates.
+    Returns docids, best first, without duplicates. Raises InputError for a negative k.
     """
     if k is not None and k < 0:
         raise InputError(f'cannot keep {k} documents: k has to be at least 0, or None for all')

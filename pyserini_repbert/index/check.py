@@ -31,8 +31,9 @@ def check_index(folder: StrPath) -> str:
     """Compare all files of an index with their recorded checksums, and open it.
 
     Returns a line that says what the index holds, and further ones for what extensions keep there,
-    if there is any. All files are read: checksums remembered from
-    earlier checks are not trusted.
+    if there is any. All files are read: checksums remembered from earlier checks are not trusted.
+
+    Raises InputError for an index of another program, which has no checksums.
     """
     folder = Path(folder)
     has_manifest = (folder / MANIFEST).is_file()
@@ -56,9 +57,9 @@ def _check_files(folder: Path) -> str:
     if not is_faiss_folder(folder):
         language = recorded_language(folder)
         suffix = f", language '{language}'" if language else ''
-        return f'{folder}: whole, {count} files{suffix}'
+        return f'{folder}: intact, {count} files{suffix}'
     faiss = FaissFolder(folder, verify=False)
-    return f'{folder}: whole, {len(faiss)} passages x {faiss.dimension}'
+    return f'{folder}: intact, {len(faiss)} passages x {faiss.dimension}'
 
 
 def _check_bundle(folder: Path) -> str:
@@ -76,7 +77,7 @@ def _check_bundle(folder: Path) -> str:
     else:
         size = f'{bundle.settings.dimension} {bundle.settings.dtype}'
     lines = [
-        f"{folder}: whole, {len(bundle)} passages x {size}, encoder '{bundle.settings.encoder}'"
+        f"{folder}: intact, {len(bundle)} passages x {size}, encoder '{bundle.settings.encoder}'"
     ]
     for part in loaded('in_bundles'):
         lines += part.check(folder, digest(folder / MANIFEST))

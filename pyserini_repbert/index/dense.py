@@ -98,7 +98,7 @@ class DenseShardWriter(ShardWriter[DenseSettings, NDArray[np.float32]]):
     """A context in which passages are appended to a shard of a dense bundle.
 
     Vectors are float32 (n, D), as the model gives them. If they are stored in fewer bytes, the
-    shard's record says what that loses. Until it is whole, its folder has a copy of them.
+    shard's record says what that loses. Until it is complete, its folder has a copy of them.
 
     Parameters
     ----------

@@ -118,7 +118,9 @@ def export_faiss(
     bundle : the dense index to export
     output : the folder to write
     on_progress : is given the number of vectors that were added, from time to time
-    overwrite : replace an export that is in `output`, once the new one is whole
+    overwrite : replace an export that is in `output`, once the new one is complete
+
+    Raises InputError for an output inside the index, or one that exists and is not replaced.
     """
     import faiss
 

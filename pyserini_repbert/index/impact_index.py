@@ -43,8 +43,8 @@ def vocabulary_of(bundle: TermWeightsBundle, encoder: str | None = None) -> list
     tokens = tokenizer.tokens(range(settings.vocabulary))
     if hashlib.sha256('\n'.join(tokens).encode()).hexdigest() != settings.vocabulary_sha256:
         raise MismatchError(
-            f"index {bundle.folder} has another vocabulary than '{name}': give the encoder it was "
-            f"built with ('{settings.encoder}')"
+            f"index {bundle.folder} does not have the vocabulary of '{name}': give the encoder it "
+            f"was built with ('{settings.encoder}')"
         )
     return tokens
 
@@ -63,7 +63,7 @@ def build_impact_index(
     overwrite: bool = False,
     on_progress: Callable[[int], object] = int,
 ) -> int:
-    """Write an Anserini impact index of a bundle's vectors; the folder appears when it is whole.
+    """Write an Anserini impact index of a bundle's vectors; the folder appears when it is complete.
 
     Passage texts are stored where the bundle stores them. `search.EpicImpactSearcher` searches the
     index, and Pyserini's LuceneImpactSearcher with `search.EpicImpactQueryEncoder`.
@@ -74,7 +74,7 @@ def build_impact_index(
     tokens : the names of the terms, from `vocabulary_of`
     output : the index's folder
     threads : index in parallel
-    overwrite : replace an index that is in `output`, once the new one is whole
+    overwrite : replace an index that is in `output`, once the new one is complete
     on_progress : called with the number of passages indexed since its last call
 
     Returns the number of passages indexed.

@@ -71,14 +71,13 @@ def build_lucene_index(
 ) -> int:
     """Write a Lucene index with positions, document vectors and raw passages.
 
-    The folder appears when it is whole. `LuceneSparseSearcher.texts` returns the corpus's passages,
-    without anything that was added for Lucene.
+    The folder appears when it is complete. `LuceneSparseSearcher.texts` returns the corpus's
+    passages, without anything that was added for Lucene.
 
     Parameters
     ----------
     corpus : a `Corpus`, or any passages of `GivenCorpus`: a list of (docid, text), of mappings, a
-        DataFrame; read once; where predictions or weights have to fit, its passages are counted
-        first
+        DataFrame; read once; if predictions or weights have to fit, its passages are counted first
     output : the index's folder
     variant : a LuceneVariant
     predictions : of doc2query and docTTTTTquery: file, files or folder (see `predicted_queries`)
@@ -86,12 +85,14 @@ def build_lucene_index(
     topk : how many predicted queries of each passage are appended
     sqrt : DeepCT's later form, term frequency round(100 sqrt(y))
     threads : index in parallel
-    overwrite : replace an index that is in `output`, once the new one is whole
+    overwrite : replace an index that is in `output`, once the new one is complete
     on_progress : called with the number of passages indexed since its last call
     language : of the passages: 'en', 'de', …; the index's record keeps it, and searches follow it
     word_forms : in which form Lucene gets words; the record keeps it if they are united
 
-    Returns the number of passages indexed.
+    Returns the number of passages indexed. Raises InputError for a corpus without text, for
+    arguments that do not belong to the variant, and for predictions or weights that do not fit the
+    corpus.
     """
     kind = _checked(LuceneVariant(variant), predictions, weights, topk, sqrt)
     check_language(language)

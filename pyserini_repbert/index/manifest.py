@@ -49,7 +49,7 @@ _Record = TypeVar('_Record')
 def rendered(record: Any) -> str:
     """A record as the text of its file; equal records give equal bytes.
 
-    A model's checksum that is None is left out, and so is an overlap.
+    A checksum or an overlap of None is left out.
     """
     return json.dumps(asdict(record, dict_factory=_known), indent=1, ensure_ascii=False) + '\n'
 
@@ -85,7 +85,7 @@ def _unsigned(raw: bytes, path: Path) -> bytes:
     match = _SIGNED.fullmatch(raw)
     if match is None or hashlib.sha256(match[1]).hexdigest() != match[2].decode('ascii'):
         raise DamagedFileError(
-            f'{path} is not as it was written, its checksum does not fit: restore the file, or '
+            f'{path} is damaged, its checksum does not fit: restore the file, or '
             'build the index again'
         )
     return match[1] + b'\n}\n'

@@ -78,7 +78,7 @@ class ShardRecord:
     count: Count  # of passages
     corpus_sha256: Sha256  # of these passages
     files: Mapping[str, Sha256]
-    # None where vectors are whole and in float32, or an earlier release wrote them.
+    # None if vectors are not shortened and in float32, or an earlier release wrote them.
     overlap: Overlap | None = None
 
 

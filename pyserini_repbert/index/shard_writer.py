@@ -113,7 +113,7 @@ class ShardWriter(ABC, Generic[SettingsT, Vectors]):
         """
 
     def finish(self) -> Overlap | None:
-        """Called once all files are closed: what the stored vectors lose, where that is measured.
+        """Called once all files are closed: what the stored vectors lose, if that is measured.
 
         Files that are not part of the shard are removed here.
         """

@@ -1,7 +1,7 @@
 """Kinds of indexes: an `IndexKind` recognises and opens an index, an `Index` is open until it is
 closed.
 
-A kind is a folder of this package, whose `__init__` defines `KIND`, or what an extension brings.
+A kind is a folder of this package, whose `__init__` defines `KIND`, or what an extension adds.
 Nothing else lists kinds.
 """
 
@@ -135,7 +135,7 @@ class IndexKind(ABC):
     name : of the kind
     what : an index of this kind, in prose
     takes : the options that an index of this kind takes, among those that only some kinds take
-    has_scans : whether it takes the scans that extensions bring
+    has_scans : whether it takes the scans that extensions add
     finds_passages : whether its hits are documents, whose passages are found by their vectors
     is_writable : whether documents come and go: it has generations, and learns from judgments
     """
@@ -186,7 +186,7 @@ class IndexKind(ABC):
         Parameters
         ----------
         folder : of the index
-        on_difference : hears of each difference, before the first becomes an error
+        on_difference : called with each difference, before the first becomes an error
 
         Raises DamagedFileError if something differs.
         """
@@ -322,7 +322,7 @@ class Index(Generations, ABC):
         )
 
     def warnings(self) -> list[str]:
-        """What a user should hear of its filter, such as that no document matches."""
+        """What to tell a user about its filter, such as that no document matches."""
         return []
 
     @abstractmethod

@@ -32,7 +32,7 @@ class DocumentRetriever(BaseRetriever):  # type: ignore[misc]
     decided, and the metadata have the document's title, and the passage's number and characters.
     What extensions say of hits, further fields ask for: with `confidence=True`, the metadata have
     the `probability` that the document is relevant.
-    `invoke(query, k=5)` asks for another number of documents than `k`.
+    `invoke(query, k=5)` asks for 5 documents instead of `k`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra='allow')

@@ -47,7 +47,7 @@ class RerankerRanker(BaseRanker):  # type: ignore[misc]
         doc_ids : one for each document
         metadata : one for each document, which its result has
 
-        Raises InputError for another number of metadata than of documents.
+        Raises InputError unless there are as many metadata as documents.
         """
         if not isinstance(docs, (str, Document)):
             docs = list(docs)

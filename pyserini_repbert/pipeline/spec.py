@@ -108,7 +108,8 @@ def parse_stage(text: str) -> StageSpec:
     'duobert-large@50:sample=10,seed=1'.
 
     K may be the name of one of CEDR's settings: 'FOLDER@robust04' takes 150 candidates, '@webtrack'
-    100. An unknown METHOD is refused when the reranker is opened.
+    100. Raises InputError for a text of another form, or an option that occurs twice. An unknown
+    METHOD is refused when the reranker is opened.
     """
     name, at, rest = text.rpartition('@')
     depth_text, colon, settings = rest.partition(':')
@@ -228,8 +229,8 @@ class PipelineSpec(CheckedValues):
     rankings: tuple[str, ...] = Field(
         default=(),
         description='rankings of a collection: dense, bm25, sparse (a learned one), multi (token '
-        'vectors), rescored (the best of the others by token vectors); default: rescored if '
-        'token vectors are stored, otherwise all',
+        'vectors), rescored (the best of the others by token vectors); default: those it was set '
+        'to or has learned, at first rescored if token vectors are stored, otherwise all',
         json_schema_extra={'metavar': 'RANKING', 'nargs': '+'},
     )
     aggregate: AggregationName = Field(
@@ -257,12 +258,15 @@ class PipelineSpec(CheckedValues):
     )
     fusion: FusionName = Field(
         default='interleave',
-        description='default interleave; interpolation usually ranks best',
+        description='how rankings become one; interpolation usually ranks best; default: '
+        'interleave; of a collection, what it was set to or has learned, at first interpolation',
         json_schema_extra={'flags': ['--method']},
     )
     sparse_first: bool = Field(default=False, description='interleave the sparse rankings first')
     alpha: float | None = Field(
-        default=None, description="interpolation: the first ranking's weight, default 0.5"
+        default=None,
+        description="interpolation: the first ranking's weight; default 0.5; of a collection's two "
+        'rankings, 0.6 for the vectors',
     )
     weights: tuple[float, ...] = Field(
         default=(),
@@ -329,7 +333,7 @@ class PipelineSpec(CheckedValues):
     @model_validator(mode='before')
     @classmethod
     def _has_its_extensions(cls, values: Any) -> Any:
-        """Raises InputError for a field of an extension that was taken away."""
+        """Raises InputError for a field of a removed extension."""
         unknown = values.keys() - cls.model_fields if isinstance(values, dict) else ()
         for name in sorted(unknown):
             missing = missing_extension(name)

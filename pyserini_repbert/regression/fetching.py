@@ -109,7 +109,7 @@ def _record_checksum(target: Path, source: str) -> None:
         if known != sha256:
             target.unlink()
             raise DamagedFileError(
-                f'{source} gave another file than when it was first fetched (sha256 '
+                f'{source} has changed its file since it was first fetched (sha256 '
                 f'{sha256[:16]}…, then {known[:16]}…): see what has changed, then delete {record} '
                 f'and fetch it again'
             )

@@ -26,8 +26,8 @@ _INTRODUCTION = (
     'Written by `python -m pyserini_repbert.regression --all --report regressions/REPORT.md`; the '
     'entries come from the YAML files.\n\n'
     'PASS: all published digits agree. PASS within tolerance: the YAML file says how much and why. '
-    'FAIL: also a gain beyond the tolerance. REHEARSED: not run for want of its input, but its '
-    'commands ran to a score, which means nothing, on stand-ins of it (`make rehearsal`). '
+    'FAIL: also a gain beyond the tolerance. REHEARSED: not run, because its input is missing, but '
+    'its commands ran to a score, which means nothing, on stand-ins of it (`make rehearsal`). '
     "RECORDED: a figure of the source's own hardware or of a kind that nothing here measures, "
     'compared with nothing.'
 )

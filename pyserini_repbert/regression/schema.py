@@ -215,7 +215,7 @@ class Resource(FileEntry):
         origins = [origin for origin in ResourceOrigin if origin in self.model_fields_set]
         if len(origins) != 1:
             raise PydanticCustomError(
-                'origin', f'expected one of {", ".join(ResourceOrigin)}: how is it come by?'
+                'origin', f'expected one of {", ".join(ResourceOrigin)}: how is it obtained?'
             )
         if self.origin is ResourceOrigin.CATALOG and not self._is_in_catalog():
             message = f"'{self.catalog}' is not in the catalog: expected KIND/NAME"

@@ -259,7 +259,7 @@ class Reranker(Ranker):
         ----------
         run : of these topics
         queries, heads : the text of each topic, and the documents that are read
-        trace : hears of progress and cost
+        trace : gets progress and cost
         """
         passages = [_Passages.of(head, self.n_excerpts) for head in heads]
         lists = [of_topic.ranking for of_topic in passages]

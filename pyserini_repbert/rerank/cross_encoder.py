@@ -164,7 +164,7 @@ def open_forward(
     weights_sha256 : gives the weights' checksum, which names what ONNX Runtime reads: it is
         exported once
 
-    Raises InputError for ONNX Runtime on another device than a CPU, or in another precision.
+    Raises InputError for ONNX Runtime on a device that is not a CPU, or in another precision.
     """
     chosen = Backend(backend)
     if chosen is Backend.TORCH:

@@ -73,7 +73,7 @@ class OnnxForward:
 
 
 def _export(model: CrossEncoder, path: Path, int8: bool) -> None:
-    """Write the model as an ONNX file, which appears at `path` when it is whole."""
+    """Write the model as an ONNX file, which appears at `path` when it is complete."""
     with needs('onnx and onnxscript', 'exporting a model to ONNX', 'onnx'):
         import onnx
         import onnxscript  # noqa: F401

@@ -234,7 +234,7 @@ class TermWeightsReranker(Reranker, recorded_as='TermWeightsReranker'):
         query : its text
         hits : checked by `check`
         settings : `top` is how many expansion terms are shown
-        trace : hears nothing
+        trace : not used
 
         Returns the values of `explain_text` for each hit; the form is called 'epic'.
         """

@@ -101,7 +101,7 @@ def write_adapted(
     ----------
     folder : where
     query_map : float32 (d, d); None: queries are searched as they are encoded
-    overwrite : replace a folder that exists, once the new one is whole
+    overwrite : replace a folder that exists, once the new one is complete
     values : the attributes of `AdaptedSearch`, except for the checksum of the query map
     """
     with atomic_folder(folder, ADAPTED_FORM if overwrite else None) as written:
@@ -175,7 +175,7 @@ def read_query_map(
     Raises
     ------
     MismatchError
-        If the map was learned for other weights than the encoder's.
+        If the map was not learned for the encoder's weights.
     DamagedFileError
         For a map of another shape, and for one that is not finite.
     """

@@ -89,7 +89,7 @@ class HybridSearcher(Fusion, recorded_as='HybridSearcher'):
         (RepBERT's Tables 3 and 4 have both orders), and alpha weights the sparse ranking in
         'interpolation'
     depth : hits asked of each searcher, and fused, unless a call gives k0; default: 1000, or k
-        where that is more
+        if that is more
     method, rrf_k, alpha, normalize : as in `fusion.fuse`; or method 'pyserini':
         `fusion.fusing.pyserini_hybrid`
 

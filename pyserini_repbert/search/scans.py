@@ -1,6 +1,6 @@
-"""Scans: how the vectors nearest to a question's are found, where that is not exact search.
+"""Scans: how the vectors nearest to a question's are found without exact search.
 
-Extensions bring them (`Extension.scans`). The name of a scan is what asks for it everywhere: the
+Extensions add them (`Extension.scans`). The name of a scan is what asks for it everywhere: the
 field of `PipelineSpec` and the flag, `ann=True` of a searcher, the setting of a service, and the
 ranking of an index.
 """
@@ -69,13 +69,13 @@ class VectorScan(ABC):
         verify : compare the files that the scan reads with their checksums
 
         Raises InputError for a bundle that cannot be scanned so, DamagedFileError for a file that
-        is not whole.
+        is not intact.
         """
 
 
 @cache
 def scans() -> Mapping[str, VectorScan]:
-    """The scans that extensions bring, by name."""
+    """The scans that extensions add, by name."""
     return by_name('scan', loaded('scans'))
 
 

@@ -53,7 +53,7 @@ class Place(TypedDict):
 
 
 class Part(TypedDict):
-    """A part of a passage, of which the first 20,000 characters are shown."""
+    """A part of a passage. Parts show its first 20,000 characters."""
 
     text: Annotated[str, Field(description='a word of the query, or the text between such words')]
     match: Annotated[bool, Field(description='whether it is a word of the query')]

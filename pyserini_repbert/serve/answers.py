@@ -158,14 +158,14 @@ def _shown_texts(index: ServedIndex, docids: Sequence[str]) -> list[str | None]:
 def excerpt_fields(
     index: ServedIndex, hits: Ranking, options: AnswerOptions, query: str
 ) -> list[ShownDocument]:
-    """For each hit of a collection its title, its best passage as `doc`, where that is, and the
-    document's fields.
+    """For each hit of a collection its title, its best passage as `doc`, the passage's position,
+    and the document's fields.
 
     Parameters
     ----------
     index : what holds the documents
     hits : with their passages
-    options : how they are shown; documents that are not parsed are whole
+    options : how they are shown; documents that are not parsed are complete
     query : whose words `display` marks
     """
     fields = []

@@ -153,7 +153,7 @@ def _add_page(app: FastAPI) -> None:
 
 @cache
 def page_text(name: str) -> str:
-    """One of the two pages, with the head that they share, and with what extensions bring; its
+    """One of the two pages, with the head that they share, and with what extensions add; its
     files are read once.
     """
     head = (PAGE / _HEAD).read_text(encoding='utf-8')
@@ -162,7 +162,7 @@ def page_text(name: str) -> str:
 
 
 def _extension_tags(name: str) -> str:
-    """The elements that load what extensions bring to a page, a line each."""
+    """The elements that load what extensions add to a page, a line each."""
     lines = ''
     for extension in extensions().values():
         for page, files in extension.page.items():

@@ -98,7 +98,7 @@ class ChildProcess:
     def end(self) -> None:
         """End the process, whatever it does; a call that runs in it raises LostProcessError.
 
-        Another thread than the caller's may do this.
+        Any thread may do this.
         """
         process = self._process
         if process is not None:

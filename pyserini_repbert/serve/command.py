@@ -85,8 +85,8 @@ def make_parser() -> argparse.ArgumentParser:
         '--log-file',
         type=outputs.OutputPath,
         metavar='FILE',
-        help='log of requests, as JSON lines; default: stderr, of which a terminal shows failed '
-        'requests alone',
+        help='log of requests, as JSON lines; default: stderr; a terminal shows only failed '
+        'requests',
     )
     add_flags(parser, 'allowed_hosts', of=ServeSettings, nargs='*', metavar='HOST')
     add_flags(parser, 'log_queries', of=ServeSettings)

@@ -68,7 +68,7 @@ class DeadlineProtocol(H11Protocol):
 
     def _answer_late(self) -> None:
         message = f'the request was not complete within {self.request_seconds:g} s: send it again'
-        # The address is not known before the header is whole.
+        # The address is not known before the header is complete.
         path = self.scope['path'] if self.conn.their_state is h11.SEND_BODY else ''
         body = json.dumps(error_body(path, 408, message)).encode()
         headers = [

@@ -553,7 +553,7 @@ class ServedIndex:
         self.index.within(DocumentFilter(text))
 
     def filter_warnings(self, text: str | None) -> list[str]:
-        """What a client should hear of a filter that `check_filter` lets through."""
+        """What to tell a client about a filter that `check_filter` accepts."""
         if text is None:
             return []
         return self.index.within(DocumentFilter(text)).warnings()

@@ -163,7 +163,7 @@ def _pooled_documents(
 def _pooled_document(
     index: ServedIndex, question: str, hit: Candidate, fields: dict[str, Any]
 ) -> PooledDocument:
-    """A document that is not judged yet: its title, what a hit shows of it, and where that is."""
+    """A document that is not judged yet: its title, the text that a hit shows, its position."""
     title = None
     text = hit.text or ''
     start = None

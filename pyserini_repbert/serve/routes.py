@@ -200,7 +200,7 @@ async def batch(call: Call, index: IndexName, body: requests.BatchRequest) -> Re
     limits = call.service.settings.limits
     if len(body.queries) > limits.batch_queries:
         raise InputError(
-            f'{len(body.queries)} queries were given, at most {limits.batch_queries} are taken'
+            f'{len(body.queries)} queries were given, at most {limits.batch_queries} are allowed'
         )
     options = AnswerOptions(
         parse=body.parse,

@@ -102,7 +102,7 @@ class Answer:
     copies : if they are grouped: the docids of files with the same text, by the docid of a hit
     below : how many of its ranks are known, if further hits may follow; None if these are all
     parts : of each system, of their fusion if there are several, and of each reranker
-    warnings : what a user should hear of the query
+    warnings : what to tell a user about the query
     added : what extensions add: the fields of the answer, by name
     of_hits : the fields of each hit, by name
     """
@@ -369,7 +369,7 @@ def _reranker_parts(stages: Sequence[Ranker], notes: Notes) -> list[RankedPart]:
 
 
 def _ranks_known(ranking: Ranking, depth: int, index: ServedIndex) -> int | None:
-    """How many ranks of a ranking are known, if it may continue below; None if it is whole."""
+    """How many ranks of a ranking are known, if it may continue below; None if it is complete."""
     hits = len(ranking)
     return hits if depth <= hits < index.hits else None
 

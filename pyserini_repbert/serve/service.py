@@ -141,7 +141,7 @@ class Service:
         await asyncio.to_thread(self._start_parts)
 
     async def try_open(self) -> None:
-        """Open it; where that fails, `failure` says why."""
+        """Open it; `failure` says why that failed."""
         try:
             await self.open()
         except Exception as error:

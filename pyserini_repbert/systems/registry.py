@@ -1,6 +1,6 @@
 """The registry of systems: what a family of ranking models brings to this package.
 
-A system is a folder of this package, what an extension brings, or a package of yours that is named
+A system is a folder of this package, what an extension adds, or a package of yours that is named
 by an entry point of the group `pyserini_repbert.systems`. The `__init__` of a folder defines
 `SYSTEM`. Nothing else lists systems.
 """

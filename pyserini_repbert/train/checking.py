@@ -52,13 +52,6 @@ def _check_settings(recipe: Recipe) -> None:
                 'training',
                 name,
             )
-    if recipe.training.group and recipe.training.loss != PairLoss.CROSS_ENTROPY:
-        raise RecipeFault(
-            f'training.loss is {recipe.training.loss}, the loss of a pair, and there are groups: '
-            'leave it or training.group out',
-            'training',
-            'loss',
-        )
 
 
 def _check_rates(recipe: Recipe) -> None:
@@ -81,8 +74,15 @@ def _check_rates(recipe: Recipe) -> None:
 
 
 def _check_group(recipe: Recipe) -> None:
-    """A group fits its system, and a teacher has groups."""
+    """A group fits its system and has no loss of pairs, and a teacher has groups."""
     group = recipe.training.group
+    if group and recipe.training.loss != PairLoss.CROSS_ENTROPY:
+        raise RecipeFault(
+            f'training.loss is {recipe.training.loss}, the loss of a pair, and there are groups: '
+            'leave it or training.group out',
+            'training',
+            'loss',
+        )
     if recipe.teacher is not None and not group:
         raise RecipeFault(
             'teacher needs training.group, the candidates of a query that are scored together',

@@ -90,7 +90,7 @@ class FoldScores:
 
     @property
     def summary(self) -> str:
-        """'0.4567 ± 0.0012': mean and standard deviation over seeds, which one seed has not."""
+        """'0.4567 ± 0.0012': mean and standard deviation over seeds; one seed has no deviation."""
         values = list(self.values.values())
         mean = f'{fmean(values):.4f}'
         return f'{mean} ± {stdev(values):.4f}' if len(values) > 1 else mean

@@ -1,7 +1,7 @@
 """The output of a training, and the folder beside it that holds its state while it runs.
 
 The state of the output OUT is in OUT.training: the recipe, the log, and the Trainer's checkpoints.
-OUT appears when it is whole; only then is OUT.training removed.
+OUT appears when it is complete; only then is OUT.training removed.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class TrainingOutput:
         return self.target.with_name(f'{self.target.name}.training')
 
     def earlier_result(self) -> Trained | None:
-        """What `resume` finds if the output is whole; the state that a killed process left beside
-        it is removed.
+        """What `resume` finds if the output is complete; the state that a killed process left
+        beside it is removed.
 
         Raises an error that says what prevents the output, or resuming.
         """

@@ -1,9 +1,9 @@
 """Target corpus pre-training: masked words and next sentences of the corpus itself (Multi-Stage
 section 4.1).
 
-The inputs are BERT's (Devlin et al., 2019): two spans of sentences, of which the second follows the
-first in half of the cases; 15% of the wordpieces are predicted, of which 80% are replaced by
-[MASK], 10% by a random wordpiece, and 10% are left as they are.
+The inputs are BERT's (Devlin et al., 2019): two spans of sentences; in half of the cases, the
+second follows the first. 15% of the wordpieces are predicted: 80% of these are replaced by [MASK],
+10% by a random wordpiece, and 10% are left as they are.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class States:
 
 
 def check_states(work: Path) -> States:
-    """Compare all states with their checksums; a state whose best model is damaged is not whole."""
+    """Compare all states with their checksums; a state with a damaged best model is damaged."""
     states = States()
     best: dict[int, int | None] = {}
     for step, folder in _folders(work).items():
@@ -57,7 +57,7 @@ def check_states(work: Path) -> States:
     for step, best_step in best.items():
         if best_step is not None and best_step not in best:
             folder = states.whole.pop(step)
-            states.unusable[folder] = f'the best model of {folder}, step {best_step}, is not whole'
+            states.unusable[folder] = f'the best model of {folder}, step {best_step}, is not intact'
     return states
 
 
@@ -65,7 +65,7 @@ def newest_state(work: Path) -> Path | None:
     """The state to continue from, and a warning if a newer one is damaged; None if none was
     saved to its end.
 
-    Raises DamagedFileError if states were saved and none is whole.
+    Raises DamagedFileError if states were saved and none is intact.
     """
     states = check_states(work)
     newest = states.newest
@@ -82,7 +82,7 @@ def newest_state(work: Path) -> Path | None:
 
 
 def remove_unusable_states(work: Path) -> None:
-    """Remove the states that are not whole, so that no later one is taken for theirs."""
+    """Remove the states that are not intact, so that no later one is taken for theirs."""
     for folder in check_states(work).unusable:
         discard(folder, CHECKPOINT_FORM)
 

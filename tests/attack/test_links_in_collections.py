@@ -111,7 +111,7 @@ def test_a_collection_is_linked_as_a_whole(mine, checkpoint, tmp_path):
     mine.rename(tmp_path / 'disk')
     mine.symlink_to(tmp_path / 'disk')
     assert sync(mine, checkpoint, [*DOCUMENTS, ('c', 'the sea')]).added == 1
-    assert check_collection(mine).startswith(f'{mine}: whole')
+    assert check_collection(mine).startswith(f'{mine}: intact')
     assert collection_form().foreign_entry(mine) is None
 
 

@@ -290,7 +290,7 @@ def test_a_check_knows_all_characters(open_collection):
     texts = ['\x00', 'cat sat \x00 on the mat. The dog ran on and on.', '\u2003', '\x0b', '𝄞' * 30]
     with open_collection() as collection:
         collection.sync((f'd{number}', text) for number, text in enumerate(texts))
-        assert check_collection(collection.folder).startswith(f'{collection.folder}: whole')
+        assert check_collection(collection.folder).startswith(f'{collection.folder}: intact')
         assert collection.generation.texts(['d1', 'd4']) == [texts[1], texts[4]]
 
 
@@ -438,7 +438,7 @@ def test_the_rows_of_many_dead_passages_are_bits_of_a_manifest(open_collection, 
         assert shard.dead_bits == 'TAAQ'  # 0100 1100, 0000 0000, 0001 and zeros
         assert shard.n_dead == 4
         assert len(collection.search('cat', 100)) == 16
-        assert check_collection(collection.folder).startswith(f'{collection.folder}: whole')
+        assert check_collection(collection.folder).startswith(f'{collection.folder}: intact')
         broken = replace(shard, dead_bits='TAA=')
         with pytest.raises(DamagedFileError, match='does not say which rows'):
             broken.live_mask()
@@ -479,7 +479,7 @@ def test_a_folder_that_is_built_anew_is_another_collection(open_collection):
         with open_collection() as writer:
             writer.sync([{'id': 'new', 'text': 'cat'}])
             assert writer.generation.number == reader.generation.number
-        with pytest.raises(LostCollectionError, match='holds another collection'):
+        with pytest.raises(LostCollectionError, match='no longer holds the collection'):
             reader.refresh()
     with open_collection() as again:
         assert [hit.docid for hit in again.search('cat')] == ['new']

@@ -11,10 +11,10 @@ from pyserini_repbert.names.corpora import open_corpus
 
 MANY = {f'field{number}': number for number in range(1001)}
 TOO_LARGE = [
-    (MANY, "document 'd' has 1,001 fields, at most 1,000 are taken"),
+    (MANY, "document 'd' has 1,001 fields, at most 1,000 are allowed"),
     ({'outer': [{'inner': MANY}]}, 'has 1,003 fields'),
-    ({'field': 'é' * 500_000}, 'has 1,000,013 bytes of fields, at most 1,000,000 are taken'),
-    ({'title': 'x' * 10_001}, 'has a title of 10,001 characters, at most 10,000 are taken'),
+    ({'field': 'é' * 500_000}, 'has 1,000,013 bytes of fields, at most 1,000,000 are allowed'),
+    ({'title': 'x' * 10_001}, 'has a title of 10,001 characters, at most 10,000 are allowed'),
 ]
 
 

@@ -43,7 +43,7 @@ def test_an_object_goes_on_with_its_collection_alone(open_collection, tmp_path):
         folder.rename(tmp_path / 'older')
         open_collection().sync([('c', 'fish')])
         for change in (collection.refresh, lambda: collection.add(CAT)):
-            with pytest.raises(LostCollectionError, match='holds another collection'):
+            with pytest.raises(LostCollectionError, match='no longer holds the collection'):
                 change()
         folder.rename(tmp_path / 'another')
         (tmp_path / 'away').rename(folder)
@@ -66,7 +66,7 @@ def test_every_way_to_read_says_that_another_collection_is_there(open_collection
                 lambda opened=opened: opened.search(frame),
                 lambda opened=opened: opened.more_like('a'),
             ):
-                with pytest.raises(LostCollectionError, match='another .*: put it .* open .*again'):
+                with pytest.raises(LostCollectionError, match='no longer .*: put it .* again'):
                     read()
     with open_collection() as again:
         assert [hit.docid for hit in again.search('cat')] == ['b']

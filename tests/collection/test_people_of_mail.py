@@ -72,7 +72,7 @@ def test_people_are_counted_and_their_words_are_not(synced):
 def test_a_hit_shows_its_sender(synced):
     titles = {hit.docid: hit.title for hit in synced.search('tiles', 3)}
     assert titles['roof.eml'] == 'Klaus Brandt: Offer'
-    assert ': whole, ' in check_collection(synced.folder)
+    assert ': intact, ' in check_collection(synced.folder)
 
 
 def test_mails_of_an_earlier_release_are_read_again(synced, tmp_path, monkeypatch):
@@ -81,7 +81,7 @@ def test_mails_of_an_earlier_release_are_read_again(synced, tmp_path, monkeypatc
         connection.execute("DELETE FROM field_values WHERE type = 'word'")
         connection.execute("UPDATE source_readers SET versions = 'readers 8'")
         connection.commit()
-    assert ': whole, ' in check_collection(synced.folder)
+    assert ': intact, ' in check_collection(synced.folder)
     assert matching(synced, 'from:klaus') == []
     monkeypatch.setattr(Person, 'shown_name', 'K. Brandt')
     changes = synced.sync(tmp_path / 'mails')

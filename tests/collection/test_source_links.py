@@ -159,7 +159,7 @@ def test_an_address_that_was_written_over_is_damage(sync, tmp_path):
     sync('--url-prefix', SITE)
     with sqlite3.connect(tmp_path / 'mine' / 'collection.sqlite') as store:
         store.execute("UPDATE source_links SET link = 'javascript:alert(1)'")
-    with pytest.raises(DamagedFileError, match='links are not as written'):
+    with pytest.raises(DamagedFileError, match='links differ from the manifest'):
         check_collection(tmp_path / 'mine')
     with pytest.raises(DamagedFileError, match='the addresses of source'):
         addresses()

@@ -26,7 +26,7 @@ DOCUMENTS = [
     {'id': 'd', 'title': 'only a title', 'text': ''},
     {'id': 'e', 'text': ''},
 ]
-OF_SOURCES = 'the tables of sources, their prefixes, paths, formats and links are not as written'
+OF_SOURCES = 'the sources, their prefixes, paths, formats and links differ from the manifest'
 OF_OWNERS = 'the docids or the sources of documents differ from the manifest'
 
 
@@ -78,7 +78,7 @@ def differences(folder):
 
 
 def test_a_collection_that_is_whole_is_said_to_be(folder):
-    assert check_collection(folder).startswith(f'{folder}: whole, generation 2: 5 documents')
+    assert check_collection(folder).startswith(f'{folder}: intact, generation 2: 5 documents')
 
 
 OF_ROWS = {
@@ -214,7 +214,7 @@ def test_rows_are_recomputed(kind, folder):
 def test_the_rows_of_prefixes_are_those_that_were_written(statement, folder):
     with Collection.open(folder) as collection:
         collection.sync([{'id': 'a', 'text': 'a cat'}], source='notes', prefix='notes/')
-    assert check_collection(folder).startswith(f'{folder}: whole, generation 3: 6 documents')
+    assert check_collection(folder).startswith(f'{folder}: intact, generation 3: 6 documents')
     damage(folder, f'{statement.format("source_prefixes")} source_prefixes')
     assert differences(folder)[0] == OF_SOURCES
 
@@ -251,9 +251,9 @@ OF_SCHEMA = {
     'DROP TABLE source_prefixes': "table 'source_prefixes' is missing",
     'CREATE TABLE more (a)': "table 'more' does not belong there",
     'DROP TABLE staged; CREATE TABLE staged (docno INTEGER PRIMARY KEY)': (
-        "table 'staged' is not as it was made"
+        "table 'staged' has another definition"
     ),
-    'ALTER TABLE texts ADD COLUMN more': "table 'texts' is not as it was made",
+    'ALTER TABLE texts ADD COLUMN more': "table 'texts' has another definition",
 }
 
 
@@ -263,7 +263,7 @@ OF_SCHEMA = {
         (
             'DROP TABLE staged; CREATE TABLE staged (docno INTEGER PRIMARY KEY, '
             'is_text AS (length(hex(zeroblob(docno)))))',
-            "table 'staged' is not as it was made",
+            "table 'staged' has another definition",
         ),
         (
             'CREATE INDEX costly ON texts (length(hex(text)))',
@@ -310,7 +310,7 @@ def test_code_in_a_file_of_sqlite_is_refused_when_it_is_opened(file, folder):
         ('UPDATE judgments SET grade = 200', 'judgment 1: grade 200 was given for document'),
         ("UPDATE judgments SET docid = 'a b'", "judgment 1: docid 'a b' contains white space"),
         ('DELETE FROM questions', 'judgment 1 is of a question that does not exist'),
-        ("INSERT INTO progress VALUES (1, '[')", 'row 1 of progress has other JSON in state'),
+        ("INSERT INTO progress VALUES (1, '[')", 'row 1 of progress has invalid JSON in state'),
         ('DROP TABLE pools', "table 'pools' is missing"),
     ],
 )

@@ -52,7 +52,7 @@ def test_vectors_stay_the_same_bytes_wherever_they_go(checkpoint, tmp_path, monk
         assert changes.encoded == 0
         assert stored_bytes(collection)['renamed'] == first['a']
         hits = collection.search('cat', 9)
-    assert check_collection(tmp_path / 'mine').startswith(f'{tmp_path / "mine"}: whole')
+    assert check_collection(tmp_path / 'mine').startswith(f'{tmp_path / "mine"}: intact')
     copy_collection(tmp_path / 'mine', tmp_path / 'copy')
     with Collection.open(tmp_path / 'copy') as copy:
         assert copy.generation.settings.dtype == 'int8'

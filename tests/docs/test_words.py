@@ -60,6 +60,7 @@ PHRASES = (
     Phrase(r'\bmend\b', '"fix"'),
     Phrase(r'\bis there twice\b', '"occurs twice"'),
     Phrase(r'\b(?:not a|no) whole (?:archive|file|gzip|Parquet|state|WARC)\b', '"complete"'),
+    Phrase(r'\b(?:is|are|not) whole\b(?! [a-z])', '"complete", or "intact"'),
     Phrase(r', as no \w+ does\b', '"which no … does", or "too much for a …"'),
     Phrase(r"\b(?:None|\w+Error) where\b|(?<!\S)'' where\b", '"if"'),
     Phrase(r'\b(?:those|that) of\b', 'the noun again, or a possessive: "the encoder\'s"'),
@@ -83,6 +84,25 @@ PHRASES = (
     Phrase(
         r'\bof (?:its|their|your|our|his|her) own\b',
         '"your own …", "a separate …", or leave it out',
+    ),
+    Phrase(
+        r"(?<!each )\b(?:an)?other (?:[\w'-]+ ){1,3}than\b",
+        '"not the …", "whose … differs", or "… other than"',
+    ),
+    Phrase(
+        r'\bnot as (?:(?:it|they) (?:was|were|is|are) )?(?:made|stored|written)\b',
+        '"differs from what was written", or "damaged"',
+    ),
+    # "That is none of them" is right, and a docstring's "that is None" is to be "of None".
+    Phrase(r'\b(?:that|what|which) is none\b(?! of)', '"invalid", or "not a …"'),
+    Phrase(r'\bhears?\b', '"gets", "is called with"; "what to tell a user about"'),
+    Phrase(r'\bwhere that\b', '"if that", "when", or a noun: "the position of …"'),
+    Phrase(r'\blikewise\b', '"the same", or what it is'),
+    Phrase(r'\bextensions? brings?\b', '"adds"'),
+    Phrase(r'\btaken away\b|\btake .{1,20} away\b', '"removed"'),
+    Phrase(
+        r'(?<!\b(?:all|one|two) )(?<!\b(?:copy|each|most) )(?<!\bfirst )\bof which\b',
+        'a second sentence, or "whose"',
     ),
 )
 
@@ -177,6 +197,7 @@ def test_words_of_messages_and_help():
 def test_words_of_docstrings():
     assert awkward_docstrings(PACKAGE) == []
     assert awkward_docstrings(ROOT / 'benchmarks') == []
+    assert awkward_docstrings(ROOT / 'tools') == []
 
 
 def test_the_page_spells_learned_as_docs_do():

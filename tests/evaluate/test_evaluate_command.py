@@ -41,7 +41,7 @@ def test_default_measures(capsys):
     assert header == ['run', 'nDCG@10', 'MRR@10', 'R@1000']
     assert first == ['a', '0.5436', '0.5000', '0.6667']
     assert second == ['other', '0.5436', '0.5000', '0.6667']
-    assert 'Over 3 judged topics. a has no hits for 1 of them, which count 0.' in printed
+    assert 'Over 3 judged topics. a has no hits for 1 of them, counted as 0.' in printed
 
 
 def test_a_run_of_other_topics_is_warned_of(capsys, files):

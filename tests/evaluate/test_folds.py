@@ -115,7 +115,7 @@ def test_folds_that_are_there_are_not_replaced(folder, capsys):
 def test_the_command_joins_what_was_split(folder, capsys):
     assert run(main, SPLIT) == 0
     assert join('all.run', order=[1, 2, 3, 4, 5]) == 0
-    assert 'all.run: 6 topics of 5 folds; 1 topics have no hits' in capsys.readouterr().out
+    assert 'all.run: 6 topics of 5 folds; 1 topic without hits' in capsys.readouterr().out
     assert read_run('all.run') == read_run('bm25.run')
     assert (folder / 'all.run').read_text().splitlines()[0] == '1 Q0 d1 1 1.000000 all'
 

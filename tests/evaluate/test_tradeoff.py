@@ -168,7 +168,7 @@ def test_the_command_prints_settings_and_the_best_within_a_budget(command, capsy
     command('--budget', '5', '--measures', 'MRR@10', 'R@1')
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].split('|')[1].strip() == 'k0=3'
-    assert '1 settings left out, whose pairs were not compared: --replay-k0 4' in lines
+    assert '1 setting left out, whose pairs were not compared: --replay-k0 4' in lines
     assert lines[-3:] == [
         'best MRR@10 within 5 inferences a query: 0.7500 with k0=4',
         'run it with: --reranker MONO@4',

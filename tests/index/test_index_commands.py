@@ -61,7 +61,7 @@ def flip_bit(path, position, bit=0):
 
 def test_a_whole_index(dense, check):
     encoder = dense.parent / 'tiny'
-    line = f"{dense}: whole, 6 passages x 16 float32, encoder '{encoder}'\n"
+    line = f"{dense}: intact, 6 passages x 16 float32, encoder '{encoder}'\n"
     assert check(dense) == Checked(0, line)
 
 
@@ -181,7 +181,7 @@ def exported(dense, tmp_path):
 
 
 def test_exported_faiss_folders_have_checksums(exported, check):
-    assert check(exported) == Checked(0, f'{exported}: whole, 6 passages x 16\n')
+    assert check(exported) == Checked(0, f'{exported}: intact, 6 passages x 16\n')
 
 
 def test_an_altered_faiss_folder_is_found(exported, check):
@@ -208,7 +208,7 @@ def test_lucene_indexes_have_checksums(variant, corpus_file, tmp_path, check):
         flags += ['--predictions', str(tmp_path / 'predictions.txt')]
     assert run(main, ['lucene', *flags, '--quiet']) == 0
     names = {path.name for path in folder.iterdir()} - {'sha256sums', 'write.lock'}
-    assert check(folder) == Checked(0, f"{folder}: whole, {len(names)} files, language 'en'\n")
+    assert check(folder) == Checked(0, f"{folder}: intact, {len(names)} files, language 'en'\n")
     rng = np.random.default_rng(0)
     for name in [*sorted(names), 'sha256sums']:
         path = folder / name
@@ -249,7 +249,7 @@ def test_a_bundle_of_all_terms_replaces_another(epic_flags, tmp_path, capsys, ch
     flags = ['--output', output, '--prune', '0', '--overwrite', '--store-text']
     assert run(main, [*epic_flags, *flags]) == 0
     assert '20 passages x all terms' in capsys.readouterr().out
-    assert 'whole, 20 passages x 40 float16' in check(output).text
+    assert 'intact, 20 passages x 40 float16' in check(output).text
     bundle = TermWeightsBundle(output)
     assert bundle.has_texts
     assert len(bundle.vector(3)) == 40

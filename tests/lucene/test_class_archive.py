@@ -34,13 +34,18 @@ def archive(tmp_path_factory):
         return jvm.prepare_classes()
 
 
+def plain_path(archive):
+    """The archive of processes that go on, beside the one of a search."""
+    return archive.with_name(archive.name.replace('linked', 'classes'))
+
+
 @pytest.fixture
 def path(archive, tmp_path, monkeypatch):
     """Where Java looks for an archive in this test."""
     for variable in jvm._OPTION_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path))
-    path = class_archive.archive_path(find_java(), anserini_jar())
+    path = class_archive.archive_path(find_java(), anserini_jar(), ends_soon=True)
     path.parent.mkdir()
     return path
 
@@ -72,11 +77,13 @@ def test_java_takes_classes_of_the_archive(archive, path, tmp_path):
     assert 'jar' in source_of_classes(tmp_path)
     os.link(archive, path)
     assert source_of_classes(tmp_path) == 'shared objects file\n'
-    assert list(archive.parent.iterdir()) == [archive]
+    assert set(archive.parent.glob('*.jsa')) == {archive, plain_path(archive)}
 
 
 def test_a_program_that_writes_takes_them_too(archive, path, tmp_path):
-    os.link(archive, path)
+    """It adds a module, with which Java reads no linked classes."""
+    plain = plain_path(archive)
+    os.link(plain, path.with_name(plain.name))
     assert source_of_classes(tmp_path, _WRITE, str(tmp_path / 'index')) == 'shared objects file\n'
 
 
@@ -86,8 +93,19 @@ def test_java_does_without_an_archive_that_is_not_whole(archive, path, tmp_path,
     assert 'jar' in source_of_classes(tmp_path)
 
 
+def test_java_verifies_an_archive_only_if_its_file_has_changed(archive, path):
+    options_of = class_archive.archive_options
+    os.link(archive, path)
+    options = options_of(find_java(), anserini_jar(), ends_soon=True)
+    assert class_archive._VERIFIED in options
+    os.link(archive.with_suffix('.sha256'), path.with_suffix('.sha256'))
+    fewer = options_of(find_java(), anserini_jar(), ends_soon=True)
+    assert fewer == [option for option in options if option != class_archive._VERIFIED]
+
+
 @pytest.mark.parametrize('share', [0.05, 0.3, 0.6, 0.9])
 def test_java_does_without_a_damaged_archive(archive, path, tmp_path, share):
+    os.link(archive.with_suffix('.sha256'), path.with_suffix('.sha256'))
     content = bytearray(archive.read_bytes())
     first = int(share * len(content))
     content[first : first + 4096] = bytes(byte ^ 255 for byte in content[first : first + 4096])
@@ -99,10 +117,11 @@ def test_another_java_or_jar_has_another_archive(archive, path, tmp_path):
     java = find_java()
     jar = tmp_path / 'anserini-9-fatjar.jar'
     jar.write_bytes(b'a jar')
-    first = class_archive.archive_path(java, jar)
+    first = class_archive.archive_path(java, jar, ends_soon=True)
     jar.write_bytes(b'another')
-    assert len({path, first, class_archive.archive_path(java, jar)}) == 3
-    assert class_archive.archive_options(java, jar) == []
+    second = class_archive.archive_path(java, jar, ends_soon=True)
+    assert len({path, first, second}) == 3
+    assert class_archive.archive_options(java, jar, ends_soon=True) == []
 
 
 def test_java_does_without_the_archive_of_another_java(archive, path, tmp_path, monkeypatch):
@@ -110,12 +129,14 @@ def test_java_does_without_the_archive_of_another_java(archive, path, tmp_path, 
     if len(javas) < 2:
         pytest.skip('needs two Javas')
     monkeypatch.setenv('JAVA_HOME', str(javas[1].home))
-    os.link(archive, class_archive.archive_path(javas[1], anserini_jar()))
+    os.link(archive, class_archive.archive_path(javas[1], anserini_jar(), ends_soon=True))
     assert 'jar' in source_of_classes(tmp_path)
 
 
 def test_an_archive_is_made_once_and_not_where_it_cannot_be(archive, path, tmp_path, monkeypatch):
     os.link(archive, path)
+    if plain_path(path) != path:
+        os.link(plain_path(archive), plain_path(path))
     monkeypatch.setattr(class_archive, '_run', None)
     assert jvm.prepare_classes() == path
     (tmp_path / 'file').touch()

@@ -224,7 +224,7 @@ def test_an_index_of_another_lucene():
         assert LuceneSparseSearcher(folder).texts(['1']) == ['cats sleep']
     else:
         with pytest.raises(
-            MismatchError, match=r'another Lucene than the 9 .* in the future: 10\): build it again'
+            MismatchError, match=r'not built by the Lucene 9 .* in the future: 10\): build it again'
         ):
             LuceneSparseSearcher(folder)
 

@@ -71,7 +71,7 @@ def test_a_catalog_index_is_built_from_nothing_else(tiny_checkpoint, tmp_path, c
     other.write_text(
         ''.join(f'{{"id": "{number}", "contents": "text"}}\n' for number in range(1583))
     )
-    with pytest.raises(MismatchError, match="has other passages than collection 'demo'"):
+    with pytest.raises(MismatchError, match="does not have the passages of collection 'demo'"):
         ready_folder('demo', checkpoint, asked_to_build=True, corpus=str(other))
 
 

@@ -293,7 +293,7 @@ def test_another_file_than_fetched_before_is_not_kept(web, tmp_path, capsys):
             path.unlink()
     web.add('https://a.example/zipped.zip', zipped(run=RUN[:-1]))
     assert fetch(tmp_path) == 1
-    assert 'gave another file than when it was first fetched' in capsys.readouterr().out
+    assert 'has changed its file since it was first fetched' in capsys.readouterr().out
     assert not (downloads(tmp_path) / 'zipped.tsv').exists()
 
 

@@ -376,7 +376,7 @@ def _files(folder):
     ('put_there', 'said'),
     [
         (gone, 'no longer holds a collection'),
-        (rebuilt, 'holds another collection than the one that was opened'),
+        (rebuilt, 'no longer holds the collection that was opened'),
         (earlier, 'holds generation 1, and generation 2 was there'),
     ],
 )

@@ -40,7 +40,7 @@ def add_judgments_flags(parser: argparse.ArgumentParser) -> None:
         default='',
         metavar='NAME',
         help='the name of the person who made the judgments of --qrels; or a judge that an '
-        'extension adds, which then judges',
+        'extension adds',
     )
     add(
         '--questions',
@@ -79,7 +79,7 @@ def add_judgments_flags(parser: argparse.ArgumentParser) -> None:
     )
     add_model_grades_flag(
         parser,
-        "write into these files a language model's grades, too, where no person judged; JUDGE is "
+        "also write a language model's grades of documents that no person judged; JUDGE is "
         'its name as it is printed here',
     )
     add_flags_of('index judgments', parser)

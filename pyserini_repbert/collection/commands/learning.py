@@ -32,7 +32,7 @@ class LearningFromJudgments(CommandPart):
         add_flags(flags, 'only_ids', 'not_ids')
         add_model_grades_flag(
             flags,
-            'learn from the grades of this language model, too, where no person judged; `index '
+            'also learn from the grades of this language model, where no person judged; `index '
             'judgments` prints its name',
         )
         add(

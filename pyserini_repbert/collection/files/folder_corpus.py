@@ -40,7 +40,7 @@ class FolderCorpus(Corpus):
     fields : text fields of records; empty: the usual ones
     title_column : of tables, that is the title of their rows; '': as the tables say
     is_alone : whether the corpus is one file: then one that cannot be read is an InputError
-    bad_files : what to do with a file of which a part cannot be read
+    bad_files : what to do with a file if a part of it cannot be read
     """
 
     def __init__(

@@ -424,7 +424,7 @@ class _Reader:
         self._is_tight = True
 
     def _end_of_row(self, number: int) -> int | None:
-        """The number of the part that ends a row of short cells; None for what is none."""
+        """The number of the part that ends a row of short cells; None for any other part."""
         mark = self._parts[number].mark
         if mark.tag != 'tr' or mark.is_end:
             return None

@@ -125,7 +125,7 @@ def _is_stub(plain: str, html: str) -> bool:
 
 
 def _text_of_part(part: MIMEPart) -> str:
-    """The text of a part; '' for one that is none. What should hold parts may be plain text."""
+    """The text of a part; '' for a part without text. What should hold parts may be plain text."""
     kind = part.get_content_type()
     raw = part.get_payload(decode=True)
     is_text = part.get_content_maintype() in ('text', 'multipart')

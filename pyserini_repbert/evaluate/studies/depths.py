@@ -15,9 +15,9 @@ def consistency_factors(run: Run, reference: Run, depths: Sequence[int]) -> dict
     """Depth -> the mean share of a run's best hits that a reference run has, too (RepBERT eq. 5).
 
     The mean is over the queries for which `run` has hits (the proportion is not defined for
-    others); a query that the reference lacks has the proportion 0. Where a query has fewer than n
+    others); a query that the reference lacks has the proportion 0. If a query has fewer than n
     hits, the proportion counts its hits. `depths` are each n, at least 1. All hits of the reference
-    are candidates; the paper takes 1000.
+    are candidates; the paper takes 1000. Raises InputError for a run without hits.
     """
     totals = dict.fromkeys(depths, 0.0)
     rankings = {qid: ranking.docids for qid, ranking in run.items() if ranking.docids}
@@ -73,6 +73,8 @@ def evaluate_depths(
     reranked : the first stage's hits with the reranker's scores
     qrels, measures : how the runs are scored
     depths : hits to rerank; 0 is the first stage alone with its own scores
+
+    Raises InputError for a depth below 0.
     """
     if min(depths, default=-1) < 0:
         raise InputError(f'depths {list(depths)}: numbers of at least 0 were expected')

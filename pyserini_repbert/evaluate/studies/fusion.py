@@ -260,6 +260,8 @@ def tune_fusion(
     methods : the methods to try
     k : hits of each topic that are fused
     on_progress : called with 1 after each setting
+
+    Raises InputError for fewer than two runs, and for fewer than 2 folds or more folds than topics.
     """
     chosen = [FusionMethod(method) for method in methods]
     names = list(runs)

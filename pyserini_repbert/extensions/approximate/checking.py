@@ -21,7 +21,7 @@ from pyserini_repbert.extensions.approximate.token_vectors import TokenRankingVe
 def describe_anns(generation: Generation) -> list[str]:
     """A line for each approximate index of a generation, once its files are compared.
 
-    Raises DamagedFileError for an index that is not whole, or does not fit.
+    Raises DamagedFileError for an index that is not intact, or does not fit.
     """
     passages = PassageVectors(generation)
     n_live = int(np.count_nonzero(passages.live))
@@ -31,7 +31,7 @@ def describe_anns(generation: Generation) -> list[str]:
         rows = CoveredRows(vectors.folder, record, vectors.shards)
         n_covered = int(np.count_nonzero(rows.is_covered & passages.live))
         lines.append(
-            f'{vectors.folder / ANN}: whole, has {n_covered} of {n_live} passages, {record}'
+            f'{vectors.folder / ANN}: intact, has {n_covered} of {n_live} passages, {record}'
         )
     return lines
 

@@ -36,7 +36,7 @@ class AnnInBundles(BundlePart):
         if not kind_of(str(folder)).has_scans:
             return []
         record = open_ann(DenseBundle(folder, verify=False), remembered=False).record
-        return [f'{folder / ANN}: whole, {record}']
+        return [f'{folder / ANN}: intact, {record}']
 
     @contextlib.contextmanager
     def replacing(self, folder: Path) -> Iterator[None]:

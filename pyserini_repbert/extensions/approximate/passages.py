@@ -51,7 +51,7 @@ class _RankingAnn:
     Raises
     ------
     InputError : there is no approximate index
-    DamagedFileError : it is not whole, or of other vectors
+    DamagedFileError : it is not intact, or of other vectors
     """
 
     def __init__(self, vectors: RankingVectors) -> None:

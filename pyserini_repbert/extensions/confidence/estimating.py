@@ -233,7 +233,7 @@ def open_search(
     ranker: Ranker, argument: str, rerankers: Mapping[str, Reranker] | None = None
 ) -> Callable[[str, int], list[Candidate]] | None:
     """What searches with probabilities, as `search_with_confidence` does; None for the search of
-    another index, and for another argument than `confidence`.
+    another index, and for any argument except `confidence`.
 
     Parameters
     ----------

@@ -191,7 +191,7 @@ def parse_model(values: object, file: StrPath) -> ConfidenceModel:
     for part in (model.hits, model.questions):
         lengths = {len(part.centre), len(part.scale), len(part.weights)}
         if lengths != {n_features}:
-            raise DamagedFileError(f'{file} has other features than this release')
+            raise DamagedFileError(f'{file} does not have the features of this release')
     return model
 
 

@@ -47,8 +47,8 @@ def read_metadata(run: StrPath, *additions: StrPath) -> dict[str, Any]:
     Parameters
     ----------
     run : a TREC run with its record beside it
-    additions : YAML files of what no record has: `actor`, `research goal`, …; and what
-        tirex-tracker wrote, of which hardware and resources are taken
+    additions : YAML files of what no record has: `actor`, `research goal`, …; and files
+        of tirex-tracker, whose hardware and resources are read
 
     Raises InputError for a run of another format or without a record, and for an addition that the
     record has, too.

@@ -39,7 +39,7 @@ _FORM = SqliteForm(
     application=0x70726C6D,
     version=1,
     schema=_SCHEMA,
-    refusal='holds other data than answers of a language model',
+    refusal='does not hold answers of a language model',
     advice=_ADVICE,
 )
 

@@ -178,7 +178,7 @@ def _check_texts(texts: Sequence[str], limits: Any) -> None:
         raise InputError("'input' is empty: give a text, or a list of texts")
     if len(texts) > limits.embedding_inputs:
         raise InputError(
-            f'{len(texts)} texts were given, at most {limits.embedding_inputs} are taken'
+            f'{len(texts)} texts were given, at most {limits.embedding_inputs} are allowed'
         )
     for number, text in enumerate(texts):
         if not text.strip():

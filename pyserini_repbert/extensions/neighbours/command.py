@@ -19,7 +19,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         '--neighbours',
         type=command.positive_int,
         default=16,
-        help='how many of a document',
+        help='neighbours of each document',
     )
     add(
         '--ranking',

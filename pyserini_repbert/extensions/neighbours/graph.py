@@ -206,7 +206,7 @@ def copy_neighbours(folder: Path, target: Path, index_sha256: str) -> list[str]:
     index_sha256 : the state of both
 
     Returns a line about the graph of another state, which is not copied, or none. Raises
-    DamagedFileError for a graph that is not whole.
+    DamagedFileError for a graph that is not intact.
     """
     try:
         files = open_neighbours(folder, index_sha256)
@@ -219,14 +219,14 @@ def copy_neighbours(folder: Path, target: Path, index_sha256: str) -> list[str]:
 def describe_neighbours(folder: Path, index_sha256: str) -> str:
     """A line that says what the graph of an index is, once its file is compared.
 
-    Parameters are as in `open_neighbours`. Raises DamagedFileError for a graph that is not whole.
+    Parameters are as in `open_neighbours`. Raises DamagedFileError for a graph that is not intact.
     """
     graph_folder = folder / NEIGHBOURS
     try:
         files = open_neighbours(folder, index_sha256, remembered=False)
     except MismatchError:
         return f'{graph_folder}: {_OUTDATED}'
-    return f'{graph_folder}: whole, {files.record}'
+    return f'{graph_folder}: intact, {files.record}'
 
 
 def open_neighbours(folder: Path, index_sha256: str, remembered: bool = True) -> GraphFiles:

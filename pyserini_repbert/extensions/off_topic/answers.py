@@ -29,7 +29,7 @@ class OffTopicInAnswers(AnswerPart):
                 bool,
                 Field(
                     description='of a collection: whether it does not seem to be about the '
-                    'question, whatever the filter; absent where that is not known. It never says '
+                    'question, whatever the filter; absent if unknown. It never says '
                     'that the question is answered, or is not'
                 ),
             ]

@@ -49,8 +49,8 @@ class TopicCheck:
     def of(cls, ranker: Ranker) -> Self | None:
         """The check for a search of a collection.
 
-        None if nothing is claimed: the search computes no vector of the question, or another
-        one than the fixed questions have; or the generation has no threshold.
+        None if nothing is claimed: the search computes no vector of the question, or one
+        that is not comparable with the fixed questions'; or the generation has no threshold.
         """
         dense = dense_ranking(ranker)
         if dense is None or dense.takes_docids:

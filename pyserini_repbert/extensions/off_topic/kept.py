@@ -86,7 +86,7 @@ _FORM = TypeAdapter(KeptRecord)
 
 
 def write_kept(folder: Path, kept: KeptQuestions) -> None:
-    """Write the file of a collection; until it is whole, readers get the one before."""
+    """Write the file of a collection; until it is complete, readers get the one before."""
     arrays = {}
     for field in fields(FixedVectors):
         arrays[field.name] = np.ascontiguousarray(getattr(kept.vectors, field.name), np.float32)
@@ -100,7 +100,7 @@ def write_kept(folder: Path, kept: KeptQuestions) -> None:
 def read_threshold(folder: Path, generation: str) -> Threshold | None:
     """The threshold of a generation, by its sha256; None if there is none.
 
-    Raises DamagedFileError for a file that is not as it was written.
+    Raises DamagedFileError for a file that differs from what was written.
     """
     try:
         written = (folder / FILE).stat().st_mtime_ns
@@ -193,4 +193,4 @@ def _dtype(name: str) -> np.dtype[np.generic]:
 
 
 def _damage(path: Path) -> DamagedFileError:
-    return DamagedFileError(f'{path} is not as it was written: remove it, and sync again')
+    return DamagedFileError(f'{path} differs from what was written: remove it, and sync again')

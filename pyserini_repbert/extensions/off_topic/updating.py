@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def keep_threshold(collection: Collection) -> None:
     """Write the threshold of the generation that a collection reads.
 
-    The fixed questions are encoded where that was not done with this model. Of shards that were
-    there before, no vector is read.
+    The fixed questions are encoded unless this model has encoded them before. The vectors of
+    earlier shards are not read.
     """
     generation = collection.generation
     kept = _read_whole(generation)

@@ -200,7 +200,7 @@ class SidesOfCollections(CollectionPart):
                     open_shard(shards, entry.name).verify()
             is_current = kept.number == generation.number
             text = describe_side(kept, is_current)
-            lines.append(f'{generation.folder / side}: whole, {text}')
+            lines.append(f'{generation.folder / side}: intact, {text}')
         return lines
 
 

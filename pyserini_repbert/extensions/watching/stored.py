@@ -46,7 +46,7 @@ def stored_generations(store: JudgmentStore) -> list[MeasuredGeneration]:
             generations.append(_MEASURED.validate_json(report))
         except ValidationError as error:
             raise DamagedFileError(
-                f'{store.path} is damaged, what was measured is not as it is stored: {ADVICE}'
+                f'{store.path} is damaged, its measurements are not in the stored form: {ADVICE}'
             ) from error
     return generations
 

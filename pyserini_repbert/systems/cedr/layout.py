@@ -51,9 +51,9 @@ class PairBatch:
     part_weights : float32 (n, rows), 1 / number of parts for the rows of a pair, otherwise 0
     query_index : int64 (n, q), positions of query tokens in the flattened output, in the row of the
         first part
-    document_index : int64 (n, d), likewise of document tokens, each in the row of its part
+    document_index : int64 (n, d), the same of document tokens, each in the row of its part
     query_mask : bool (n, q), True if there is a token
-    document_mask : bool (n, d), likewise
+    document_mask : bool (n, d), the same
     """
 
     attention_mask: Tensor | None

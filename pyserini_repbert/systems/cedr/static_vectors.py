@@ -79,7 +79,7 @@ def convert_vectors(source: Path, target: Path, most_words: int | None = None) -
     target : the folder to make
     most_words : how many of the first words are kept; None for all
 
-    Raises InputError, with file and line, for a line with another number of values than the first.
+    Raises InputError, with file and line, for a line whose number of values differs from the first.
     """
     check_absent(target)
     table = read_vectors(source, most_words)

@@ -58,7 +58,9 @@ def aggregate(
         more
     seed : of the sampling
 
-    Returns float64 (n,), 0 for a candidate without a competitor.
+    Returns float64 (n,), 0 for a candidate without a competitor. Raises InputError for a matrix of
+    another shape, a needed value that is not a probability, and `samples` that do not fit the
+    method.
     """
     chosen = checked_method(method, samples)
     matrix = np.asarray(p, dtype=np.float64)

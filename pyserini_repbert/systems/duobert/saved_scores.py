@@ -203,7 +203,7 @@ def _queries(
     ranges = zip(columns, pairwise(ends), pairwise(pair_ends), strict=True)
     for (qid, query, docids, members), (start, end), (first, last) in ranges:
         if not 0 <= end - start <= len(docids) or not {*members} <= {*range(len(docids))}:
-            raise ValueError(f"query '{qid}' has scores of candidates that it has not")
+            raise ValueError(f"query '{qid}' has scores of unknown candidates")
         matrix = differences[first:last].reshape(len(members), len(members))
         rows = np.array(members, dtype=np.int64)
         yield SavedScores(qid, query, tuple(docids), scores[start:end], rows, matrix)

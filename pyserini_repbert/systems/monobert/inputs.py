@@ -34,9 +34,9 @@ class PairLayout(Choice, what='layout'):
         which leaves the last position empty
     pygaggle : no separate limit for the query; wordpieces are dropped from the longer of the two
         until both fit, from the candidate if they are equally long
-    pygaggle_fast_tokenizer : likewise, as Hugging Face's fast tokenizers do it: if both are cut to
-        half, an odd wordpiece goes to the one that was longer (the candidate if they were equally
-        long), not to the query; and an empty candidate has no separate [SEP]
+    pygaggle_fast_tokenizer : as `pygaggle`, cut as by Hugging Face's fast tokenizers: if both are
+        cut to half, an odd wordpiece goes to the one that was longer (the candidate if they were
+        equally long), not to the query; and an empty candidate has no separate [SEP]
     """
 
     PAPER = 'paper'

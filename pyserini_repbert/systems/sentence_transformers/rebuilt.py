@@ -444,6 +444,6 @@ def _check_form(backend: Tokenizer, kind: TokenizerClass, specials: Mapping[str,
     first_types = [0] * (1 + len(text) + kind.separators)
     second_types = [kind.second_type] * (len(text) + 1)
     if pair.tokens != [first, *text, *between, *text, last]:
-        raise Unsupported('its tokenizer.json makes other pairs than its class')
+        raise Unsupported('its tokenizer.json does not make the pairs of its class')
     if pair.type_ids != first_types + second_types:
-        raise Unsupported('its tokenizer.json gives pairs other token types than its class')
+        raise Unsupported('its tokenizer.json does not give pairs the token types of its class')

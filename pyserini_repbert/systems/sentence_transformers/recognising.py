@@ -46,7 +46,7 @@ def is_cross_encoder(checkpoint: Checkpoint) -> bool:
     """Whether a checkpoint is a cross-encoder of sentence-transformers.
 
     It is one if it says so in the file of sentence-transformers, or is a classifier that is not
-    a BERT, or has another number of labels than monoBERT's two. A checkpoint of one of this
+    a BERT, or does not have monoBERT's two labels. A checkpoint of one of this
     package's systems is none.
     """
     config = checkpoint.config

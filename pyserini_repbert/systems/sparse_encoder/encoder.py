@@ -52,8 +52,8 @@ class SparseTextEncoder(TermWeightsEncoder):
     precision : of the model: vectors are always float32
     max_length : tokens kept of a passage and its prompt, special tokens included; default: as the
         folder says
-    query_length : tokens kept of a query, likewise; a model that only looks a query's weights up
-        keeps as many as its folder says
+    query_length : tokens kept of a query, with the same default; a model that only looks up a
+        query's weights keeps as many as its folder says
 
     Attributes
     ----------

@@ -173,7 +173,7 @@ def test_another_file_is_refused(tmp_path):
     connection = sqlite3.connect(path)
     connection.execute('CREATE TABLE other (a)')
     connection.close()
-    with pytest.raises(DamagedFileError, match='holds other data'):
+    with pytest.raises(DamagedFileError, match='does not hold judgments'):
         JudgmentStore(path).add([Judgment('q', 'a', 1)])
 
 

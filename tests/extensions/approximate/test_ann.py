@@ -237,7 +237,7 @@ def test_an_approximate_index_scores_by_the_stored_values(vectors, tmp_path):
     for hit in searcher.search(vectors[3], 10):
         score = float(in_int8[int(hit.docid[1:])] @ vectors[3])
         assert hit.score == pytest.approx(score, rel=1e-5)
-    assert check_index(folder).count('whole') == 2
+    assert check_index(folder).count('intact') == 2
 
 
 def test_the_commands_agree_with_exact_search(tiny_checkpoint, corpus_file, tmp_path, capsys):

@@ -166,7 +166,7 @@ def test_deeper_searches_and_then_exact_search(collection, encoder, monkeypatch)
 def test_compaction_leaves_what_is_left(collection, encoder, monkeypatch):
     mix(collection)
     record = check_collection(collection.folder).splitlines()[1]
-    assert f'{collection.folder / "ann"}: whole, has ' in record
+    assert f'{collection.folder / "ann"}: intact, has ' in record
     monkeypatch.setattr('pyserini_repbert.collection.compacting.SMALL_ROWS', 10)
     collection.add(documents(40, seed=2, first=2000))
     build_ann(collection.folder, COMPLETE, overwrite=True)

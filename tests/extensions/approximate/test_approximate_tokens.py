@@ -190,7 +190,7 @@ def test_settings_that_are_tried():
 def test_compaction_and_copies(collection, tmp_path):
     mix(collection)
     line = check_collection(collection.folder).splitlines()[1]
-    assert line.startswith(f'{collection.folder / "tokens" / "ann"}: whole, has ')
+    assert line.startswith(f'{collection.folder / "tokens" / "ann"}: intact, has ')
     copy_collection(collection.folder, tmp_path / 'copy')
     with Collection.open(tmp_path / 'copy') as copied:
         assert_hits_equal(copied)

@@ -109,7 +109,7 @@ def test_other_values_are_refused(change):
 def test_a_model_of_other_features_is_refused():
     short = LogisticModel((0.0,), (1.0,), (0.0,), 0.0)
     values = json.loads(dump_model(replace(flat_model(), hits=short)))
-    with pytest.raises(DamagedFileError, match='other features'):
+    with pytest.raises(DamagedFileError, match='does not have the features'):
         parse_model(values, 'report')
 
 

@@ -116,7 +116,7 @@ def test_another_file_is_refused(path, tmp_path):
     path.unlink()
     with sqlite3.connect(path) as connection:
         connection.execute('CREATE TABLE mine (a)')
-    with pytest.raises(DamagedFileError, match='holds other data'):
+    with pytest.raises(DamagedFileError, match='does not hold answers'):
         AnswerFile(path).store('d', 'm', ANSWER)
 
 
@@ -147,5 +147,5 @@ def test_costs_write_nothing(tmp_path, monkeypatch, capsys):
         connection.commit()
     before = Path('other.sqlite').read_bytes()
     assert run(main, ['evaluate', 'costs', 'other.sqlite']) != 0
-    assert 'holds other data than answers' in capsys.readouterr().err
+    assert 'does not hold answers' in capsys.readouterr().err
     assert Path('other.sqlite').read_bytes() == before

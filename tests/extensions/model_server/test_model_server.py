@@ -143,7 +143,7 @@ def test_models_are_listed(client):
         ('embeddings', {'model': 'other'}, 404, "no encoder 'other' here"),
         ('embeddings', {'input': []}, 400, "'input' is empty"),
         ('embeddings', {'input': ['a', ' ']}, 400, "text 1 of 'input' is empty"),
-        ('embeddings', {'input': ['x'] * 4}, 400, 'at most 3 are taken'),
+        ('embeddings', {'input': ['x'] * 4}, 400, 'at most 3 are allowed'),
         ('embeddings', {'input_type': 'poem'}, 400, "input_type 'poem': expected query"),
         ('embeddings', {'dimensions': 7}, 400, "'dimensions' is 7: encoder has vectors of"),
     ],

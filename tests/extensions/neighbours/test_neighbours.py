@@ -84,7 +84,7 @@ def test_the_command_makes_it_once(folder, capsys):
     assert (folder / NEIGHBOURS / RECORD).read_bytes() == first
     # The collection is whole with it, and is written.
     assert run(index_command, 'check', '--index', folder) == 0
-    said = f'{folder / NEIGHBOURS}: whole, 2 neighbours of each document by dense'
+    said = f'{folder / NEIGHBOURS}: intact, 2 neighbours of each document by dense'
     assert said in capsys.readouterr().out.splitlines()
 
 
@@ -130,7 +130,7 @@ def test_a_copy_has_the_graph(folder, graph, documents, capsys):
     for name in (EDGES, RECORD):
         assert (copy / NEIGHBOURS / name).read_bytes() == (folder / NEIGHBOURS / name).read_bytes()
     assert run(index_command, 'check', '--index', copy) == 0
-    assert f'{copy / NEIGHBOURS}: whole, 3 neighbours' in capsys.readouterr().out
+    assert f'{copy / NEIGHBOURS}: intact, 3 neighbours' in capsys.readouterr().out
 
 
 def test_a_copy_has_no_graph_of_an_earlier_generation(folder, graph, capsys):

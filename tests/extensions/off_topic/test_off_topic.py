@@ -194,7 +194,7 @@ def test_a_damaged_file_is_written_again(collection):
     before = threshold_of(collection).value
     path = collection.folder / FILE
     path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(DamagedFileError, match=f'{FILE} is not as it was written'):
+    with pytest.raises(DamagedFileError, match=f'{FILE} differs from what was written'):
         read_kept(collection.folder)
     keep_threshold(collection)
     assert threshold_of(collection).value == before
@@ -212,7 +212,7 @@ def test_another_model_is_asked_anew(collection, tiny_checkpoint):
 def test_a_copy_has_the_threshold(collection, tmp_path):
     copy_collection(collection.folder, tmp_path / 'copy')
     assert read_threshold(tmp_path / 'copy', collection.generation.sha256) is not None
-    assert 'whole' in check_collection(tmp_path / 'copy')
+    assert 'intact' in check_collection(tmp_path / 'copy')
 
 
 def test_a_question_whose_words_stand_in_a_hit_is_not_claimed(collection, monkeypatch):

@@ -67,7 +67,7 @@ def test_a_trial_is_used_and_left_without_encoding(folder, other, encoded):
         assert len(encoded) == trial.passages > len(DOCUMENTS)
         assert encode_trial(collection) == trial
     assert hits(folder) == before
-    assert 'trial: whole' in check_collection(folder).splitlines()[1]
+    assert 'trial: intact' in check_collection(folder).splitlines()[1]
     encoded.clear()
     with Collection.open(folder) as collection:
         assert use_trial(collection).number == 2
