@@ -175,7 +175,8 @@ def test_a_rebuild_with_an_encoder_that_does_not_know_the_words_searches_words_a
     replace_notes(tmp_path, GERMAN)
     sync(GERMAN, '--delete-most')
     assert search('cracked fruit')
-    (line,) = sync(GERMAN, '--encoder', 'minilm-dot', '--rebuild')
+    now_has, line = sync(GERMAN, '--encoder', 'minilm-dot', '--rebuild')
+    assert now_has.startswith("mine now has encoder 'minilm-dot'")
     assert "encoder 'minilm-dot' does not know the words of the documents" in line
     assert 'the collection is searched only by words' in line
 
