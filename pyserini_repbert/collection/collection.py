@@ -122,7 +122,8 @@ class Collection:
         batch_tokens : padded tokens that the encoder reads together; default: by device
         truncate_dim : keep the first values of each vector, so many (Matryoshka); default: all
         passage_tokens : wordpieces of a passage; default: 200
-        overlap : wordpieces of a passage that the next one repeats; default: 40
+        overlap : wordpieces of a passage that the next one repeats; default: a fifth of a
+            passage
         language : of the documents, for Lucene's analyzer: 'en', 'de', …; default: the language of
             the first documents, if it has an analyzer and is clear, otherwise 'en'
         sparse : 'bm25'; 'none' for a collection without Lucene; or, instead of BM25, a learned

@@ -25,6 +25,7 @@ from pyserini_repbert.collection.file_values import (
 )
 from pyserini_repbert.collection.store import ALIVE
 from pyserini_repbert.data.file_types import is_table, is_workbook
+from pyserini_repbert.data.suffixes import WORKBOOKS
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.compared_files import ComparedFiles
@@ -40,7 +41,8 @@ COUNT_DOCUMENTS = (
     f"WHERE {BOTH_ALIVE} AND file > '' {{condition}} GROUP BY source, file"
 )
 # Of rows of tables in files without lines. Outlines of other files may be long: none is parsed.
-_ARE_NUMBERED = "AND file LIKE '%.xlsx' AND json_extract(outline, '$.row') > 0"
+_ARE_WORKBOOKS = ' OR '.join(f"file LIKE '%{suffix}'" for suffix in WORKBOOKS)
+_ARE_NUMBERED = f"AND ({_ARE_WORKBOOKS}) AND json_extract(outline, '$.row') > 0"
 _Select = Callable[[str, Sequence[Any]], list[Any]]
 
 

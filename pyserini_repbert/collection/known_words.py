@@ -86,11 +86,17 @@ class KnownWords:
     Parameters
     ----------
     tokenizer : of the package tokenizers, without truncation and padding
+
+    Attributes
+    ----------
+    tells : whether its vocabulary is large enough to have whole words
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._is_for_many = tokenizer.get_vocab_size() >= _MANY_PIECES
+        n_pieces = tokenizer.get_vocab_size()
+        self.tells = n_pieces >= _FEWEST_PIECES
+        self._is_for_many = n_pieces >= _MANY_PIECES
         self._unknown = {tokenizer.token_to_id(token) for token in ('[UNK]', '<unk>')} - {None}
         self._word_begins = tokenizer.token_to_id(_WORD_BEGINS)
         self._is_known: dict[str, bool] = {}
@@ -180,7 +186,6 @@ class WordReport:
 
     def __init__(self, encoder: str, tokenizer: Tokenizer) -> None:
         self._encoder = encoder
-        self._tells = tokenizer.get_vocab_size() >= _FEWEST_PIECES
         self._known_words = KnownWords(tokenizer)
         self._words = WordCounts(0, 0)
         self._n_judged = 0
@@ -189,7 +194,7 @@ class WordReport:
 
     def add(self, document: Document) -> None:
         """Look at a document."""
-        if not self._tells:
+        if not self._known_words.tells:
             return
         counts = self._known_words.count(f'{document.title} {document.text}')
         self._words += counts

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 PASSAGE_TOKENS = 200
-OVERLAP = 40
+_OVERLAP_SHARE = 5  # by default, a passage repeats a fifth of the one before
 # A text, or its rest, is not cut if it is at most a quarter longer than a passage. Otherwise short
 # rests, which are mostly overlap, would become passages.
 _LONGEST = 5 / 4
@@ -126,7 +126,7 @@ class PassageCutter:
     tokenizer : as `cutting_tokenizer` gives it
     capacity : wordpieces that the encoder reads of an input, special tokens not counted
     tokens : wordpieces of a passage, its title not counted
-    overlap : wordpieces of a passage that the next one repeats
+    overlap : wordpieces of a passage that the next one repeats; default: a fifth of a passage
 
     Raises InputError for an overlap of more than half a passage.
     """
@@ -136,8 +136,9 @@ class PassageCutter:
         tokenizer: Tokenizer,
         capacity: int,
         tokens: int = PASSAGE_TOKENS,
-        overlap: int = OVERLAP,
+        overlap: int | None = None,
     ) -> None:
+        overlap = default_overlap(tokens) if overlap is None else overlap
         check_lengths(tokens, overlap)
         self._tokenizer = tokenizer
         self._capacity = capacity
@@ -223,6 +224,11 @@ def _passage(title: str, text: str, start: int, end: int) -> CutPassage:
     return CutPassage(start, start + len(part), passage_input)
 
 
+def default_overlap(tokens: int) -> int:
+    """The wordpieces that passages of so many wordpieces repeat, if nobody says how many."""
+    return tokens // _OVERLAP_SHARE
+
+
 def check_lengths(tokens: int, overlap: int) -> None:
     """Raises InputError for lengths of passages that do not fit."""
     if tokens < 1:
@@ -230,7 +236,8 @@ def check_lengths(tokens: int, overlap: int) -> None:
     if not 0 <= overlap <= tokens // 2:
         raise InputError(
             f'passages of {tokens} wordpieces with an overlap of {overlap}: expected an overlap of '
-            f'at most half of a passage, {tokens // 2}'
+            f'at most half of a passage, {tokens // 2}',
+            parameters=('passage_tokens', 'overlap'),
         )
 
 

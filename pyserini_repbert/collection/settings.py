@@ -22,10 +22,10 @@ from pyserini_repbert.collection.model_options import (
     names_model,
 )
 from pyserini_repbert.collection.passages import (
-    OVERLAP,
     PASSAGE_TOKENS,
     check_lengths,
     cutting_tokenizer,
+    default_overlap,
 )
 from pyserini_repbert.data.values import Choice, adapter
 from pyserini_repbert.encode.representations import (
@@ -451,6 +451,7 @@ def choose_settings(
         for name in _OWN_SETTINGS:
             if getattr(wanted, name) is not None:
                 given[name] = getattr(wanted, name)
+        given.setdefault('overlap', _rebuilt_overlap(wanted, stored))
         names = {}
         for option in model_options():
             names[option] = wanted.models.get(option) or stored.name_of(option)
@@ -465,6 +466,17 @@ def choose_settings(
     return settings
 
 
+def _rebuilt_overlap(wanted: WantedSettings, stored: CollectionSettings) -> int:
+    """The overlap of a rebuilt collection that the user does not name.
+
+    A default follows the new length of passages. An overlap that was named stays.
+    """
+    is_default = stored.overlap == default_overlap(stored.passage_tokens)
+    if is_default and wanted.passage_tokens is not None:
+        return default_overlap(wanted.passage_tokens)
+    return stored.overlap
+
+
 def _new_settings(
     wanted: WantedSettings, source: EncoderSource, default_language: str
 ) -> CollectionSettings:
@@ -472,10 +484,16 @@ def _new_settings(
     names = dict.fromkeys(model_options(), NONE)
     names |= {SPARSE: BM25, **wanted.models}
     dtype = wanted.dtype or 'float32'
+    passage_tokens = wanted.passage_tokens
+    if passage_tokens is None:
+        passage_tokens = PASSAGE_TOKENS
+    overlap = wanted.overlap
+    if overlap is None:
+        overlap = default_overlap(passage_tokens)
     return CollectionSettings(
         **encoder_parts(source.opened),
-        passage_tokens=PASSAGE_TOKENS if wanted.passage_tokens is None else wanted.passage_tokens,
-        overlap=OVERLAP if wanted.overlap is None else wanted.overlap,
+        passage_tokens=passage_tokens,
+        overlap=overlap,
         language=wanted.language or default_language,
         dtype=dtype,
         **further_parts(names, source, dtype),

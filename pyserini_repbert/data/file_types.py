@@ -17,6 +17,7 @@ from pyserini_repbert.data.suffixes import (
     RESTRUCTURED,
     SOURCES,
     WORKBOOKS,
+    has_suffix,
 )
 
 # Files of all other suffixes are called by the suffix: 'pdf', 'csv', 'epub'.
@@ -33,7 +34,7 @@ _TYPES = {
     LOGS: 'log',
     ('.docx',): 'word',
     ('.pptx',): 'powerpoint',
-    WORKBOOKS: 'excel',
+    ('.xlsx',): 'excel',
     ('.tex', '.latex'): 'latex',
     ('.jsonl', '.ndjson'): 'json',
 }
@@ -43,7 +44,6 @@ for _suffixes, _name in _TYPES.items():
 _PACKED = '.gz'
 
 
-_WORKBOOK = 'excel'
 # Whose documents are rows.
 _TABLES = ('csv', 'tsv', 'parquet')
 
@@ -55,7 +55,7 @@ def is_table(name: str) -> bool:
 
 def is_workbook(name: str) -> bool:
     """Whether the documents of a file may be rows of tables, and a text beside them."""
-    return file_type(name) == _WORKBOOK
+    return has_suffix(name, WORKBOOKS)
 
 
 def suffix_of(name: str) -> str:

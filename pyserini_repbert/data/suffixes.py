@@ -27,7 +27,7 @@ NOTEBOOKS = ('.ipynb',)
 # What the extra 'files' reads.
 OPEN_DOCUMENTS = ('.odt', '.rtf')
 OFFICE = ('.pdf', '.docx', '.pptx', '.epub', '.msg')
-WORKBOOKS = ('.xlsx',)
+WORKBOOKS = ('.xlsx', '.ods')
 # What the extra 'files' reads without its marks.
 TYPESET = ('.tex', '.latex', '.typ', '.mediawiki', '.wiki', '.docbook', '.dbk')
 LOGS = ('.log',)

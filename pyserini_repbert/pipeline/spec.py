@@ -229,8 +229,8 @@ class PipelineSpec(CheckedValues):
     rankings: tuple[str, ...] = Field(
         default=(),
         description='rankings of a collection: dense, bm25, sparse (a learned one), multi (token '
-        'vectors), rescored (the best of the others by token vectors); default: rescored if '
-        'token vectors are stored, otherwise all',
+        'vectors), rescored (the best of the others by token vectors); default: those it was set '
+        'to or has learned, at first rescored if token vectors are stored, otherwise all',
         json_schema_extra={'metavar': 'RANKING', 'nargs': '+'},
     )
     aggregate: AggregationName = Field(
@@ -258,12 +258,15 @@ class PipelineSpec(CheckedValues):
     )
     fusion: FusionName = Field(
         default='interleave',
-        description='default interleave; interpolation usually ranks best',
+        description='how rankings become one; interpolation usually ranks best; default: '
+        'interleave; of a collection, what it was set to or has learned, at first interpolation',
         json_schema_extra={'flags': ['--method']},
     )
     sparse_first: bool = Field(default=False, description='interleave the sparse rankings first')
     alpha: float | None = Field(
-        default=None, description="interpolation: the first ranking's weight, default 0.5"
+        default=None,
+        description="interpolation: the first ranking's weight; default 0.5; of a collection's two "
+        'rankings, 0.6 for the vectors',
     )
     weights: tuple[float, ...] = Field(
         default=(),

@@ -1,10 +1,11 @@
-"""Which questions are said to be not about a collection: the table of `docs/guides/confidence.md`.
+"""Which questions are off topic for test collections, by their vectors alone.
 
     python regressions/studies/off_topic.py NAME=COLLECTION,TOPICS … --anything TOPICS [--most 100]
 
 The collections have one encoder. Of each, a row has the share of questions that are flagged: of its
 own, which should be none; of each other collection; about anything; and of random letters. A
-collection of an earlier release gets its threshold first.
+collection of an earlier release gets its threshold first. `off_topic_folders.py` also counts words
+and languages, as a search does.
 """
 
 from __future__ import annotations

@@ -168,6 +168,36 @@ def test_errors_are_one_line(index, corpus_file, tmp_path):
     assert index('sync', '--corpus', corpus, '--delete-most')[0] == 0
 
 
+def test_the_overlap_follows_the_length_of_passages(index, corpus_file):
+    corpus = corpus_file(2)
+    # The fixture's passages of 10 wordpieces have an overlap of 2, a fifth.
+    index('sync', '--corpus', corpus)
+    assert index('sync', '--corpus', corpus, '--rebuild', '--passage-tokens', '20')[0] == 0
+    assert read_settings('mine') == (20, 4)
+    # An overlap that was named stays.
+    index('sync', '--corpus', corpus, '--rebuild', '--overlap', '7')
+    index('sync', '--corpus', corpus, '--rebuild', '--passage-tokens', '30')
+    assert read_settings('mine') == (30, 7)
+    assert index('sync', '--corpus', corpus, '--rebuild', '--passage-tokens', '9') == (
+        2,
+        'error: passages of 9 wordpieces with an overlap of 7: expected an overlap of at most half '
+        'of a passage, 4 (--passage-tokens, --overlap)\n',
+    )
+
+
+def read_settings(folder):
+    """The lengths of a collection's passages and of what they repeat."""
+    with Collection.open(folder) as collection:
+        settings = collection.generation.settings
+        return settings.passage_tokens, settings.overlap
+
+
+def test_a_new_collection_of_short_passages_needs_no_overlap(open_collection):
+    with open_collection(passage_tokens=64, overlap=None) as collection:
+        collection.sync([('d1', 'the moon')])
+        assert collection.generation.settings.overlap == 12
+
+
 def test_a_collection_in_its_corpus_is_refused(tmp_path, capsys):
     folder = tmp_path / 'docs'
     folder.mkdir()

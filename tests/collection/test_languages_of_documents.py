@@ -5,8 +5,10 @@ import json
 import pytest
 
 from pyserini_repbert.collection import Collection, defaults
+from pyserini_repbert.collection.defaults import defaults_for
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
+from pyserini_repbert.names.corpora import open_corpus
 
 GERMAN = {
     'schnecken': 'Schnecken fressen zuerst die jungen Pflanzen und verstecken sich am Tag unter '
@@ -75,6 +77,19 @@ def test_english_documents_have_minilm(sync, search, tmp_path):
         "mine has encoder 'minilm', which knows English, and Lucene's analyzer for language 'en'"
     ]
     assert search('why does fruit split open')[0] == 'tomatoes.txt'
+
+
+def encoder_for(folder, n_english, n_german):
+    """The encoder of a new collection of so many notes, if both encoders are installed."""
+    texts = {f'en{number}': ENGLISH['beans'] for number in range(n_english)}
+    texts |= {f'de{number}': GERMAN['tomaten'] for number in range(n_german)}
+    return defaults_for(open_corpus(write_notes(folder, texts)), True, False).encoder
+
+
+def test_a_few_german_documents_among_english_ones_need_no_other_encoder(tmp_path, monkeypatch):
+    monkeypatch.setattr(defaults, 'is_installed', lambda encoder: True)
+    assert encoder_for(tmp_path / 'few', 18, 3) == 'minilm'
+    assert encoder_for(tmp_path / 'more', 16, 4) == 'e5-small'
 
 
 @pytest.mark.jvm
@@ -175,7 +190,8 @@ def test_a_rebuild_with_an_encoder_that_does_not_know_the_words_searches_words_a
     replace_notes(tmp_path, GERMAN)
     sync(GERMAN, '--delete-most')
     assert search('cracked fruit')
-    (line,) = sync(GERMAN, '--encoder', 'minilm-dot', '--rebuild')
+    now_has, line = sync(GERMAN, '--encoder', 'minilm-dot', '--rebuild')
+    assert now_has.startswith("mine now has encoder 'minilm-dot'")
     assert "encoder 'minilm-dot' does not know the words of the documents" in line
     assert 'the collection is searched only by words' in line
 

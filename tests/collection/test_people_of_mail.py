@@ -75,13 +75,12 @@ def test_a_hit_shows_its_sender(synced):
     assert ': intact, ' in check_collection(synced.folder)
 
 
-def test_mails_of_an_earlier_release_are_read_again(synced, tmp_path, monkeypatch):
+def test_mails_of_earlier_readers_are_read_again(synced, tmp_path, monkeypatch):
     """Their fields are as they were, but no word of a name was found."""
     with closing(sqlite3.connect(synced.folder / STORE)) as connection:
         connection.execute("DELETE FROM field_values WHERE type = 'word'")
         connection.execute("UPDATE source_readers SET versions = 'readers 8'")
         connection.commit()
-    assert ': intact, ' in check_collection(synced.folder)
     assert matching(synced, 'from:klaus') == []
     monkeypatch.setattr(Person, 'shown_name', 'K. Brandt')
     changes = synced.sync(tmp_path / 'mails')

@@ -159,8 +159,8 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
         '--title',
         dest='title_column',
         metavar='COLUMN',
-        help='the column of tables (CSV, TSV, Parquet) that has the titles of the rows; a table '
-        "without this column is read as usual; a sync stores the choice, and '' removes it; "
+        help='the column of tables (CSV, TSV, Parquet, sheets) that has the titles of the rows; a '
+        "table without this column is read as usual; a sync stores the choice, and '' removes it; "
         'default: the stored choice, at first the column that names the rows',
     )
     add(
@@ -256,9 +256,11 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> Changes
         _record(options, collection, changes, ('corpus',))
         settings_now = collection.generation.settings
     _say_changes(options, changes)
-    if is_new and options.encoder is None and not options.quiet:
-        say_encoder(options.index, settings_now)
     has_new_encoder = settings_now.weights_sha256 != encoder_before
+    # A person who makes a collection with an encoder knows which.
+    is_known = is_new and options.encoder is not None
+    if has_new_encoder and not is_known and not options.quiet:
+        say_encoder(options.index, settings_now, is_new)
     say_unknown(options.index, changes.unknown, settings_now, has_new_encoder)
     if settings.get('rebuild') and changes.unknown is None:
         say_words_alone(options.index)

@@ -31,7 +31,8 @@ def add_settings(parser: argparse.ArgumentParser, takes_ray: bool = True) -> Non
     add(
         '--overlap',
         type=command.zero_or_more,
-        help=f'wordpieces that a passage repeats from the one before; {stored} 40',
+        help=f'wordpieces that a passage repeats from the one before; {stored} a fifth of '
+        '--passage-tokens',
     )
     add(
         '--language',

@@ -19,14 +19,15 @@ from pyserini_repbert.commands.console import printable
 _WORDS_ALONE = str(CollectionRanking.BM25)
 
 
-def say_encoder(index: str, settings: CollectionSettings) -> None:
-    """Say on stderr which encoder and analyzer a new collection has, where nobody named them."""
+def say_encoder(index: str, settings: CollectionSettings, is_new: bool) -> None:
+    """Say on stderr which encoder and analyzer a collection has, or has from now on."""
     entry = catalog.find('encoders', settings.encoder)
     languages = '' if entry is None else entry.values.get('languages', '')
     knows = f', which knows {languages}' if languages else ''
+    has = 'has' if is_new else 'now has'
     print(
-        f"{printable(index)} has encoder '{settings.encoder}'{knows}, and Lucene's analyzer for "
-        f"language '{settings.language}'",
+        f"{printable(index)} {has} encoder '{printable(settings.encoder)}'{knows}, and Lucene's "
+        f"analyzer for language '{settings.language}'",
         file=sys.stderr,
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.errors import MessageError
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
@@ -19,6 +19,7 @@ from pathlib import Path
 from pyserini_repbert.collection.files.file_to_read import MOST_BYTES, FileToRead, read_bytes
 from pyserini_repbert.collection.files.mail_headers import header, parse_message
 from pyserini_repbert.collection.files.mail_people import Person, people_of
+from pyserini_repbert.collection.files.mail_quotes import without_quote
 from pyserini_repbert.collection.files.mail_text import read_body
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.suffixes import APPLE_MAIL, has_suffix_or_packed
@@ -31,6 +32,8 @@ _ENVELOPE = b'From '
 _ESCAPED_ENVELOPE = re.compile(rb'>+From ')
 _HEADER = re.compile(rb'[!-9;-~]+[ \t]*:|>From ')
 _RTF = b'\nContent-Type: application/rtf'
+_IDENTIFIER = re.compile(rb'^message-id:\s{0,20}<([^<>\s]{1,1000})>', re.IGNORECASE | re.MULTILINE)
+_NAMED_IDENTIFIER = re.compile(r'<([^<>\s]{1,1000})>')
 # The first line of a file of Apple Mail: how many bytes the message below has.
 _SIZE = re.compile(rb'[ \t]*(\d{1,10})[ \t]*\r?\n')
 
@@ -74,16 +77,34 @@ def _has_content(raw: bytes) -> bool:
 
 
 def mailbox_documents(file: FileToRead) -> Iterator[Document]:
-    """The documents of a mailbox, named by their Message-ID, or otherwise by their number."""
+    """The documents of a mailbox, named by their Message-ID, or otherwise by their number.
+
+    A reply is without its quote of a mail that the mailbox has: a question about that mail found
+    the replies to it.
+    """
     given: set[str] = set()
+    identifiers = _identifiers(file.path)
     for number, raw in enumerate(_messages(file.path), 1):
         mail = _read_mail(raw)
-        docid = file.numbered_docid(number)
         identifier = str(mail.fields.get('message_id', ''))
+        if mail.answered != identifier and mail.answered in identifiers:
+            mail = replace(mail, body=without_quote(mail.body))
+        docid = file.numbered_docid(number)
         if identifier and identifier not in given:
             given.add(identifier)
             docid = file.docid_of(identifier)
         yield mail.document(docid)
+
+
+def _identifiers(path: Path) -> frozenset[str]:
+    """The Message-IDs of a mailbox."""
+    identifiers = set()
+    for raw in _messages(path):
+        head, _, _ = raw.replace(b'\r\n', b'\n').partition(b'\n\n')
+        stated = _IDENTIFIER.search(head)
+        if stated is not None:
+            identifiers.add(stated[1].decode('utf-8', 'replace'))
+    return frozenset(identifiers)
 
 
 def _messages(path: Path) -> Iterator[bytes]:
@@ -126,12 +147,14 @@ class _Mail:
     subject : '' for none
     body : its text; '' for none
     fields : of its header
+    answered : the Message-ID of the mail that it answers; '' for none
     """
 
     sender: str
     subject: str
     body: str
     fields: Mapping[str, str | list[str]]
+    answered: str
 
     def document(self, docid: str) -> Document:
         """The document of the message; one without a word has no title."""
@@ -150,12 +173,25 @@ def _read_mail(raw: bytes) -> _Mail:
         people = {name: people_of(message, name) for name in _ADDRESSES}
         sender = ', '.join(person.shown_name for person in people['from'])
         subject = header(message, 'subject')
-        return _Mail(sender, subject, read_body(message), _fields(message, people))
+        return _Mail(
+            sender=sender,
+            subject=subject,
+            body=read_body(message),
+            fields=_fields(message, people),
+            answered=_answered(message),
+        )
     except (MessageError, LookupError, ValueError, RecursionError, AttributeError) as error:
         if isinstance(error, UnreadableFile):
             raise
         # What the standard library raises for headers that no mail program writes.
         raise UnreadableFile(f'not a readable mail ({error})') from error
+
+
+def _answered(message: EmailMessage) -> str:
+    """The Message-ID of the mail that a message answers; '' for none."""
+    stated = header(message, 'in-reply-to') or header(message, 'references')
+    identifiers = _NAMED_IDENTIFIER.findall(stated)
+    return identifiers[-1] if identifiers else ''
 
 
 def _fields(

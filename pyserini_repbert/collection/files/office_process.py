@@ -16,12 +16,13 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from types import SimpleNamespace
 from typing import IO, Any
 
 from pyserini_repbert.collection.files.excel_values import shown_value
+from pyserini_repbert.collection.files.open_sheets import ReadSheet, read_open_sheets
 from pyserini_repbert.collection.files.outlook_message import mail_of_outlook
 from pyserini_repbert.collection.files.pdf_text import NeedsPasswordError, read_pdf
 from pyserini_repbert.collection.files.read_file import ReadFile
@@ -87,7 +88,9 @@ def _converter() -> Callable[[str], ReadFile]:
             day = day_of_office(stream)
             if suffix == '.xlsx':
                 workbook = openpyxl.load_workbook(stream, read_only=True, data_only=True)
-                return ReadFile(_text_of_sheets(workbook), day=day)
+                return ReadFile(_text_of_sheets(_sheets_of_excel(workbook)), day=day)
+            if suffix == '.ods':
+                return ReadFile(_text_of_sheets(read_open_sheets(stream)))
             if suffix == '.docx':
                 return ReadFile(_html_of_word(stream), day=day)
             info = StreamInfo(extension=suffix)
@@ -149,7 +152,23 @@ def _html_of_book(converter: Any, stream: IO[bytes], info: Any) -> ReadFile:
     return ReadFile('\n'.join([f'<p>{lines}</p>', *chapters.bodies]), result.title or '')
 
 
-def _text_of_sheets(workbook: Any) -> str:
+def _sheets_of_excel(workbook: Any) -> Iterator[ReadSheet]:
+    """The sheets of a workbook that openpyxl has opened."""
+    for sheet in workbook.worksheets:
+        # What the file says of a sheet's size may be wrong.
+        sheet.reset_dimensions()
+        yield ReadSheet(sheet.title, _rows_of_excel(sheet))
+
+
+def _rows_of_excel(sheet: Any) -> Iterator[tuple[int, list[str]]]:
+    for number, row in enumerate(sheet.iter_rows(), 1):
+        yield (
+            number,
+            [shown_value(cell.value, getattr(cell, 'number_format', '')) for cell in row],
+        )
+
+
+def _text_of_sheets(sheets: Iterable[ReadSheet]) -> str:
     """The cells of a workbook: the name of each sheet, then its rows.
 
     Of a row, its number in the sheet stands first, and a tab before each cell. A sheet without
@@ -157,12 +176,9 @@ def _text_of_sheets(workbook: Any) -> str:
     """
     lines = []
     size = 0
-    for sheet in workbook.worksheets:
-        # What the file says of a sheet's size may be wrong.
-        sheet.reset_dimensions()
-        names = [' '.join(sheet.title.split())]
-        for number, row in enumerate(sheet.iter_rows(), 1):
-            cells = [shown_value(cell.value, getattr(cell, 'number_format', '')) for cell in row]
+    for sheet in sheets:
+        names = [' '.join(sheet.name.split())]
+        for number, cells in sheet.rows:
             if any(cells):
                 line = f'{number}\t' + '\t'.join(cells).rstrip('\t')
                 size += len(line)

@@ -1,47 +1,58 @@
 """The sheets of a workbook. Some are tables, whose rows are documents; the others are text.
 
 A sheet is a table if its first row with several cells names the columns. Lines of one cell may
-precede it. They are text, like sheets without a table.
+precede it. They are text, like sheets without a table. Below an empty row, another table may begin.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
 from pyserini_repbert.collection.files.file_to_read import FileToRead
-from pyserini_repbert.collection.files.html_documents import value_of_text
 from pyserini_repbert.collection.files.read_page import ReadPage
 from pyserini_repbert.collection.files.table_documents import FileTable, NumberedRow, distinct_names
+from pyserini_repbert.collection.files.table_headers import (
+    are_rows,
+    filled_cells,
+    has_digit,
+    have_other_values,
+    is_name,
+)
 from pyserini_repbert.data.documents import MAX_FIELDS, Document
 from pyserini_repbert.data.origins import Heading, Origin, docid_of_path
 from pyserini_repbert.data.unread_files import UnreadableFile
 
-_LONGEST_NAME = 60  # characters of a column's name
 _MOST_ABOVE = 8  # lines above a table
 _FEWEST_ROWS = 2
 # A form has two columns and few rows: 'Name', 'Ada'; 'City', 'London'.
 _MOST_ROWS_OF_FORM = 12
+_ROWS_LOOKED_AT = 200  # of the rows above, which decide whether another table begins
 # The column that has the sheet's name, if a workbook has several sheets.
 _SHEET = 'sheet'
-_LETTER = re.compile(r'[^\W\d_]')
-_DIGIT = re.compile(r'\d')
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A sheet with cells.
+    """A sheet with cells, or one of its tables.
 
     Attributes
     ----------
     name : of the sheet
     rows : that have a cell, each with its number in the sheet
+    number : of the table in its sheet, from 1
     """
 
     name: str
     rows: Sequence[NumberedRow]
+    number: int = 1
+
+    @property
+    def docid(self) -> str:
+        """Names the table in docids: no sheet's name has a colon."""
+        name = docid_of_path(self.name).replace('#', '%23')
+        return name if self.number == 1 else f'{name}:{self.number}'
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,7 @@ class Workbook:
 
     Attributes
     ----------
-    tables : the sheets whose first row names the columns
+    tables : the sheets, or their parts, whose first row names the columns
     others : the sheets that are not tables, and the lines above tables
     has_several : whether it has several sheets
     """
@@ -72,13 +83,19 @@ def read_workbook(text: str, fields: Sequence[str]) -> Workbook:
     tables = []
     others = []
     for sheet in sheets:
-        n_above = _lines_above(sheet)
-        table = _without_empty_columns(Sheet(sheet.name, sheet.rows[n_above:]))
-        if _is_table(table, fields):
-            tables.append(table)
-            sheet = Sheet(sheet.name, sheet.rows[:n_above])
-        if sheet.rows:
-            others.append(sheet)
+        rows_of_text: list[NumberedRow] = []
+        n_tables = 0
+        for rows in _split_at_tables(sheet.rows, fields):
+            n_above = _lines_above(rows)
+            table = _without_empty_columns(Sheet(sheet.name, rows[n_above:]))
+            if _is_table(table, fields):
+                n_tables += 1
+                tables.append(replace(table, number=n_tables))
+                rows_of_text += rows[:n_above]
+            else:
+                rows_of_text += rows
+        if rows_of_text:
+            others.append(Sheet(sheet.name, rows_of_text))
     return Workbook(tables, others, has_several=len(sheets) > 1)
 
 
@@ -104,9 +121,8 @@ def row_documents(file: FileToRead, workbook: Workbook) -> Iterator[Document]:
     """
     _check_title_column(file, workbook.tables)
     for table in workbook.tables:
-        # Two sheets may have the same name for a row. A name may have the sign that ends it.
-        name = docid_of_path(table.name).replace('#', '%23')
-        of_sheet = replace(file, docid=f'{file.docid}#{name}', is_alone=False)
+        # Two sheets may have the same name for a row.
+        of_sheet = replace(file, docid=f'{file.docid}#{table.docid}', is_alone=False)
         header, *rows = table.rows
         if workbook.has_several:
             header, rows = _with_sheet(table.name, header, rows)
@@ -130,10 +146,55 @@ def _parse_sheets(text: str) -> list[Sheet]:
     return [Sheet(name, rows) for name, rows in zip(names, rows_of_sheets, strict=True)]
 
 
-def _lines_above(sheet: Sheet) -> int:
+def _split_at_tables(
+    rows: Sequence[NumberedRow], fields: Sequence[str]
+) -> Iterator[list[NumberedRow]]:
+    """The rows of a sheet, split where another table begins below an empty row."""
+    part: list[NumberedRow] = []
+    for block in _blocks(rows):
+        if part and _begins_table(block, part[:_ROWS_LOOKED_AT], fields):
+            yield part
+            part = []
+        part += block
+    yield part
+
+
+def _blocks(rows: Sequence[NumberedRow]) -> Iterator[list[NumberedRow]]:
+    """The rows between empty rows."""
+    block: list[NumberedRow] = []
+    for row in rows:
+        if block and row.row > block[-1].row + 1:
+            yield block
+            block = []
+        block.append(row)
+    yield block
+
+
+def _begins_table(
+    block: Sequence[NumberedRow], above: Sequence[NumberedRow], fields: Sequence[str]
+) -> bool:
+    """Whether rows below an empty row are a table, and not more rows of the one above them.
+
+    Below text in several columns, such as the addresses of an invoice, only a long table is one:
+    the lines of a short one are read with that text.
+    """
+    table = _without_empty_columns(Sheet('', block[_lines_above(block) :]))
+    if not _is_table(table, fields):
+        return False
+    names, *rows = [row.values for row in table.rows]
+    has_other_values = have_other_values(rows, len(names))
+    table_above = _without_empty_columns(Sheet('', above[_lines_above(above) :]))
+    if not _is_table(table_above, fields):
+        return has_other_values and len(table.rows) > _MOST_ROWS_OF_FORM
+    names_above = table_above.rows[0].values
+    n_wider = sum(len(row) > len(names_above) for row in rows)
+    return names == names_above or 2 * n_wider > len(rows) or has_other_values
+
+
+def _lines_above(rows: Sequence[NumberedRow]) -> int:
     """How many rows are above the first one with several cells."""
-    for number, row in enumerate(sheet.rows[: _MOST_ABOVE + 1]):
-        if len(_filled(row.values)) > 1:
+    for number, row in enumerate(rows[: _MOST_ABOVE + 1]):
+        if len(filled_cells(row.values)) > 1:
             return number
     return 0
 
@@ -150,10 +211,6 @@ def _n_empty(cells: Sequence[str]) -> int:
     return next((number for number, cell in enumerate(cells) if cell), len(cells))
 
 
-def _filled(cells: Sequence[str]) -> list[str]:
-    return [cell for cell in cells if cell]
-
-
 def _is_table(sheet: Sheet, fields: Sequence[str]) -> bool:
     """Whether the first row of a sheet names the columns of the rows below."""
     if len(sheet.rows) <= _FEWEST_ROWS:
@@ -162,30 +219,9 @@ def _is_table(sheet: Sheet, fields: Sequence[str]) -> bool:
     names = {name.casefold() for name in header}
     if not 1 < len(header) <= MAX_FIELDS or len(names) < len(header):
         return False
-    if not all(map(_is_name, header)) or not {field.casefold() for field in fields} <= names:
+    if not all(map(is_name, header)) or not {field.casefold() for field in fields} <= names:
         return False
-    return _are_rows(rows, len(header)) and not _may_be_form(header, rows)
-
-
-def _is_name(cell: str) -> bool:
-    """Whether a cell may name a column: a short text that is neither a number nor a date."""
-    is_short = 0 < len(cell) <= _LONGEST_NAME
-    has_words = bool(_LETTER.search(cell)) or not _DIGIT.search(cell)
-    return is_short and has_words and isinstance(value_of_text(cell), str)
-
-
-def _are_rows(rows: Sequence[Sequence[str]], n_columns: int) -> bool:
-    """Whether rows fill their columns: most have several cells, and no more than columns.
-
-    On average, they have half of the cells.
-    """
-    n_cells = 0
-    n_rows = 0
-    for row in rows:
-        n_filled = len(_filled(row))
-        n_cells += n_filled
-        n_rows += n_filled > 1 and len(row) <= n_columns
-    return 2 * n_rows > len(rows) and 2 * n_cells >= len(rows) * n_columns
+    return are_rows(rows, len(header)) and not _may_be_form(header, rows)
 
 
 def _may_be_form(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
@@ -196,7 +232,7 @@ def _may_be_form(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     if len(header) > 2 or len(rows) > _MOST_ROWS_OF_FORM:
         return False
     values = [row[1] for row in rows if len(row) > 1]
-    numbers = [value for value in values if not _is_name(value) and _DIGIT.search(value)]
+    numbers = [value for value in values if not is_name(value) and has_digit(value)]
     are_numbers = 5 * len(numbers) >= 4 * len(values)
     return not are_numbers and len(header[1]) >= median(map(len, values))
 

@@ -23,6 +23,7 @@ from pyserini_repbert.archives import FREE_BYTES, MAX_RATIO
 from pyserini_repbert.collection.files.file_to_read import FileToRead, read_text
 from pyserini_repbert.collection.files.html_documents import value_of_text
 from pyserini_repbert.collection.files.row_titles import title_column
+from pyserini_repbert.collection.files.table_headers import rows_above_header
 from pyserini_repbert.data.documents import (
     DOCID_KEYS,
     MAX_FIELDS,
@@ -40,6 +41,7 @@ from pyserini_repbert.files import human_size, numbered_bytes, open_binary
 
 _MOST_CELL = 16_000_000  # characters
 _DELIMITERS = ',;\t|'
+_LINES_LOOKED_AT = 30  # for the one that names the columns
 _ROWS_AT_ONCE = 1_024
 # So many rows decide which column is the title, or fewer with so many characters.
 _ROWS_OF_TITLES = 100
@@ -59,20 +61,94 @@ _LAST_COMMA = re.compile(rf'{_QUOTED}|,(?=\s*[\]}}])')
 def table_documents(file: FileToRead) -> Iterator[Document]:
     """The documents of a CSV or TSV file, whose first row names the columns.
 
-    The cells of a row are texts, numbers and truth values, as they read.
+    Lines above that row are a separate document. The cells of a row are texts, numbers and truth
+    values, as they read.
     """
     # The limit is one for the process; a cell beyond the usual 131,072 characters is an error.
     csv.field_size_limit(max(_MOST_CELL, csv.field_size_limit()))
     lines = _text_lines(file)
-    first = next(lines, '')
+    first = _look_at(lines)
+    start = _find_header(file, first.lines)
+    if start.above:
+        yield Document(file.docid, start.above, file.path.stem).at_line(1)
+    table = chain(first.lines[start.n_above :], first.raise_error(), lines)
+    rows = _rows_with_values(table, start.delimiter, first=start.n_above + 1)
+    header = next(rows, NumberedRow(()))
+    yield from FileTable(file, header.values).documents(rows)
+
+
+@dataclass(frozen=True)
+class _FirstLines:
+    """The first lines of a file, and what reading the one behind them raised."""
+
+    lines: Sequence[str]
+    error: Exception | None = None
+
+    def raise_error(self) -> Iterator[str]:
+        """No line. Raises the error, where there is one."""
+        if self.error is not None:
+            raise self.error
+        yield from ()
+
+
+def _look_at(lines: Iterator[str]) -> _FirstLines:
+    """The lines among which the names of columns are."""
+    first: list[str] = []
+    size = 0
+    try:
+        for line in islice(lines, _LINES_LOOKED_AT):
+            first.append(line)
+            size += len(line)
+            if size > _CHARACTERS_OF_TITLES:
+                break
+    except UnreadableFile as error:
+        return _FirstLines(first, error)
+    return _FirstLines(first)
+
+
+@dataclass(frozen=True)
+class _TableStart:
+    """Where a table begins in its file.
+
+    Attributes
+    ----------
+    delimiter : of the cells
+    n_above : lines above the one that names the columns
+    above : their text, such as the account and the period above a bank's bookings
+    """
+
+    delimiter: str
+    n_above: int = 0
+    above: str = ''
+
+
+def _find_header(file: FileToRead, lines: Sequence[str]) -> _TableStart:
+    """Where the table of a file begins, by the file's first lines."""
+    first = lines[0] if lines else ''
     named = _NAMED_DELIMITER.fullmatch(first)
     if named is not None:
         # Excel's first line, which is not a row.
-        rows = _rows_with_values(lines, named[1], first=2)
-    else:
-        rows = _rows_with_values(chain([first], lines), _delimiter_of(file, first))
-    header = next(rows, NumberedRow(()))
-    yield from FileTable(file, header.values).documents(rows)
+        return _TableStart(named[1], n_above=1)
+    usual = _delimiter_of(file, first)
+    # The lines above may have no separator, or others.
+    others = _DELIMITERS.replace(usual, '') if _is_comma_separated(file) else ''
+    for delimiter in (usual, *others):
+        n_above = _lines_above(lines, delimiter)
+        if n_above:
+            return _TableStart(delimiter, n_above, ''.join(lines[:n_above]).strip())
+    return _TableStart(usual)
+
+
+def _lines_above(lines: Sequence[str], delimiter: str) -> int:
+    """How many lines are above the one that names the columns.
+
+    A file with a cell of several lines among the first has none above.
+    """
+    try:
+        rows = list(csv.reader(lines, delimiter=delimiter))
+    except csv.Error:
+        return 0
+    return rows_above_header(rows) if len(rows) == len(lines) > 1 else 0
 
 
 def _rows_with_values(
@@ -260,9 +336,13 @@ def _decoded(raw: bytes, number: int, encoding: str) -> str:
         ) from error
 
 
+def _is_comma_separated(file: FileToRead) -> bool:
+    return has_suffix_or_packed(file.path.name, COMMA_SEPARATED)
+
+
 def _delimiter_of(file: FileToRead, header: str) -> str:
     """The separator of a table's cells: a tab, or the most frequent candidate in its header."""
-    if not has_suffix_or_packed(file.path.name, COMMA_SEPARATED):
+    if not _is_comma_separated(file):
         return '\t'
     names_alone = re.sub(r'"[^"]*"', '', header)
     return max(_DELIMITERS, key=names_alone.count)

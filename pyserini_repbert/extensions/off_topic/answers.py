@@ -72,7 +72,7 @@ class _OffTopicField(AnswerFollower):
             if leaf.name == DENSE:
                 (dense,) = leaf.run.values()
         claim = self._check.is_off_topic(self._query, dense, ranking.docids[:MOST_HITS])
-        return AnswerAddition({_FIELD: claim})
+        return AnswerAddition({} if claim is None else {_FIELD: claim})
 
 
 IN_ANSWERS = OffTopicInAnswers()

@@ -7,12 +7,14 @@ from collections.abc import Sequence, Set
 from typing import Self
 
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
+from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.noted_rankings import topic_rankings
 from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.snippets import find_words, wanted_words
 from pyserini_repbert.data.word_forms import unite
 from pyserini_repbert.extensions.off_topic.kept import Threshold, read_threshold
+from pyserini_repbert.extensions.off_topic.known_languages import knows_languages
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.trace import Notes
 
@@ -23,6 +25,11 @@ MOST_HITS = 10
 _MOST_CHARACTERS = 50_000
 # Kana and Chinese characters: their words have no spaces between.
 _UNSPACED = re.compile('[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]')
+# FIELD:VALUE, where the value is a word, a phrase or a range: as in `js/filters.js`.
+_LIKE_A_FILTER = re.compile(
+    r'(?<!\S)(?P<field>[^\s:"]+):'
+    r'(?:"[^"]{1,200}"|[\[{][^\]}]{1,200}[\]}]|[^\s:"\[{]\S*)(?!\S)'
+)
 
 
 class TopicCheck:
@@ -53,10 +60,13 @@ class TopicCheck:
         threshold = read_threshold(dense.generation.folder, dense.generation.sha256)
         return None if threshold is None else cls(dense, threshold)
 
-    def is_off_topic(self, query: str, ranking: Ranking | None, docids: Sequence[str]) -> bool:
-        """Whether a question is not about the collection.
+    def is_off_topic(
+        self, query: str, ranking: Ranking | None, docids: Sequence[str]
+    ) -> bool | None:
+        """Whether a question is not about the collection; None if nobody can tell.
 
         Never where a document has all of its words: a vector says little about a word or a name.
+        Nobody can tell where the encoder does not know the language of the question or of a hit.
 
         Parameters
         ----------
@@ -64,42 +74,66 @@ class TopicCheck:
         ranking : its dense ranking; None if it is not at hand
         docids : of the best hits
         """
-        return self._is_far(query, ranking) and not self._has_all_words(query, docids)
-
-    def _is_far(self, query: str, ranking: Ranking | None) -> bool:
-        """Whether the best passage's score is below the threshold."""
-        vector = self._dense.vector_of(query)
-        least = self._threshold.value + float(vector @ self._threshold.background)
-        if ranking:
-            # No document has a greater score than its best passage.
-            if ranking.scores[0] >= least:
-                return False
-            if self._dense.is_of_best_passages:
-                return True
-        # Of a filter's hits, say: the claim is about the collection.
-        return self._dense.best_score(vector) < least
-
-    def _has_all_words(self, query: str, docids: Sequence[str]) -> bool:
-        """Whether one of some documents has all words of a question."""
-        wanted = wanted_words(query)
-        if not wanted:
+        above = self._best_above_background(query, ranking)
+        if above >= self._threshold.value:
             return False
+        texts = self._texts(docids)
+        share = _share_of_words(query, texts)
+        if share == 1 or above >= self._threshold.with_words(share):
+            return False
+        if not knows_languages(self._dense.query_encoder, query, texts):
+            return None
+        words = without_filters(query, self._dense.generation)
+        if words == query:
+            return True
+        return bool(words) and self.is_off_topic(words, None, docids)
+
+    def _best_above_background(self, query: str, ranking: Ranking | None) -> float:
+        """The score of the best passage above the question's background.
+
+        It may be less if that is not below the threshold.
+        """
+        vector = self._dense.vector_of(query)
+        background = float(vector @ self._threshold.background)
+        if ranking:
+            above = ranking.scores[0] - background
+            # No document has a greater score than its best passage.
+            if self._dense.is_of_best_passages or above >= self._threshold.value:
+                return above
+        # Of a filter's hits, say: the claim is about the collection.
+        return self._dense.best_score(vector) - background
+
+    def _texts(self, docids: Sequence[str]) -> list[str]:
+        """The first pages of documents."""
+        texts = []
         for text in self._dense.generation.texts(docids):
-            if text is not None and _has_words(query, wanted, text[:_MOST_CHARACTERS]):
-                return True
-        return False
+            if text is not None:
+                texts.append(text[:_MOST_CHARACTERS])
+        return texts
 
 
-def _has_words(query: str, wanted: Set[str], text: str) -> bool:
-    """Whether a text has all words of a question, compared by their stems.
+def _share_of_words(query: str, texts: Sequence[str]) -> float:
+    """The share of a question's words, compared by their stems, that one of some texts has; of the
+    text that has most.
+    """
+    wanted = wanted_words(query)
+    if not wanted:
+        return 0.0
+    return max((_count_words(query, wanted, text) for text in texts), default=0) / len(wanted)
+
+
+def _count_words(query: str, wanted: Set[str], text: str) -> int:
+    """How many words of a question a text has.
 
     A Chinese or Japanese word may be part of the text between two signs.
     """
     missing = wanted - {match.stem for match in find_words(query, text)}
-    if not all(_UNSPACED.search(word) for word in missing):
-        return False
-    united = unite(text).casefold()
-    return all(word in united for word in missing)
+    n_words = len(wanted) - len(missing)
+    unspaced = [word for word in missing if _UNSPACED.search(word)]
+    if unspaced:
+        united = unite(text).casefold()
+        n_words += sum(word in united for word in unspaced)
+    return n_words
 
 
 def is_off_topic(searcher: CollectionSearcher, topic: Query, notes: Notes) -> bool | None:
@@ -116,6 +150,18 @@ def is_off_topic(searcher: CollectionSearcher, topic: Query, notes: Notes) -> bo
         docids += ranking.docids[:MOST_HITS]
     dense = rankings.get(str(CollectionRanking.DENSE))
     return check.is_off_topic(topic.text, dense, list(dict.fromkeys(docids)))
+
+
+def without_filters(query: str, generation: Generation) -> str:
+    """A question without the parts that are written as a filter by a field of the collection.
+
+    The search page offers to use them as one: `type:mail boiler` is a question about a boiler.
+    """
+    words = query
+    for part in _LIKE_A_FILTER.finditer(query):
+        if part['field'] in generation.field_types:
+            words = words.replace(part.group(), ' ')
+    return words if words == query else ' '.join(words.split())
 
 
 def dense_ranking(ranker: Ranker) -> DenseDocumentSearcher | None:

@@ -25,10 +25,12 @@ from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.extensions.off_topic.best_passages import N_ROWS, BestRows
 from pyserini_repbert.extensions.off_topic.file import FILE, N_QUESTIONS
 from pyserini_repbert.extensions.off_topic.fixed_vectors import FixedVectors
+from pyserini_repbert.extensions.off_topic.threshold import OF_WORDS
 from pyserini_repbert.files import atomic_file
 
 _RECORD = 'record'
 _BACKGROUND = 'background'
+_ANSWERS = 'answers'
 
 
 @checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
@@ -58,11 +60,17 @@ class Threshold:
     Attributes
     ----------
     value : its best passage has a lower score above its background
+    answer : the median of the same of right answers to the fixed questions
     background : as in `FixedVectors`
     """
 
     value: float
+    answer: float
     background: NDArray[np.float32]
+
+    def with_words(self, share: float) -> float:
+        """The threshold for a question, if one hit has such a share of its words."""
+        return self.value - OF_WORDS * share * (self.answer - self.value)
 
 
 @dataclass(frozen=True)
@@ -114,10 +122,14 @@ class _ThresholdOfGeneration:
 @lru_cache(maxsize=64)
 def _read_threshold(folder: Path, written: int) -> _ThresholdOfGeneration | None:
     """What the file has that was written then, in nanoseconds."""
-    kept = _read(folder, names=[_BACKGROUND])
+    kept = _read(folder, names=[_BACKGROUND, _ANSWERS])
     if kept is None:
         return None
-    threshold = Threshold(kept.record.threshold, kept.arrays[_BACKGROUND])
+    threshold = Threshold(
+        value=kept.record.threshold,
+        answer=float(np.median(kept.arrays[_ANSWERS])),
+        background=kept.arrays[_BACKGROUND],
+    )
     return _ThresholdOfGeneration(kept.record.generation, threshold)
 
 
@@ -170,7 +182,7 @@ def _shapes(record: KeptRecord) -> dict[str, tuple[int, ...]]:
         'questions': (N_QUESTIONS, record.dimension),
         _BACKGROUND: (record.dimension,),
         'backgrounds': (N_QUESTIONS,),
-        'answers': (N_QUESTIONS,),
+        _ANSWERS: (N_QUESTIONS,),
         'rows': of_rows,
         'scores': of_rows,
     }

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 # How far the threshold is from what questions about anything find to what right answers have.
-# Chosen on five collections, see regressions/studies/off_topic.py.
-_SHARE = 0.3
+# Chosen on folders of persons and test collections, see regressions/studies/off_topic.py.
+_SHARE = 0.1
+# By how much of the rest of that way a hit lowers it that has all words of the question.
+OF_WORDS = 0.5
 # So many of a hundred right answers are below any threshold.
 _OF_ANSWERS = 5
 

@@ -75,6 +75,57 @@ def test_lines_above_a_table_are_text(tmp_path):
     assert (row.text, row.origin.row) == ('article: CS-50\nprice: 39', 6)
 
 
+MONTHS = [['Month', 'Hours'], ['May', 31], ['June', 12]]
+
+
+def tables_of(*rows):
+    """The names of columns and the number of rows of each table of a sheet."""
+    lines = ['Sheet']
+    for number, row in enumerate(rows, 1):
+        cells = ['' if cell is None else str(cell) for cell in row]
+        if any(cells):
+            lines.append('\t'.join([str(number), *cells]))
+    found = []
+    for table in read_workbook('\n'.join(lines), ()).tables:
+        header, *others = table.rows
+        found.append((' '.join(header.values), len(others)))
+    return found
+
+
+def test_a_second_table_of_a_sheet_has_its_own_columns(tmp_path):
+    """Its rows had the names of the first table's columns, and its header was a row."""
+    documents = read(tmp_path, {'Parts': [*PRICES, [], ['Hours of work'], *MONTHS]})
+    assert documents['stock.xlsx'].text == 'Hours of work'
+    second = documents['stock.xlsx#Parts:2#1']
+    assert (second.title, second.text, second.origin.row) == ('May', 'Hours: 31', 8)
+    assert len(documents) == 6
+
+
+def test_which_rows_below_an_empty_one_are_another_table():
+    parts = ('article description price', 3)
+    assert tables_of(*PRICES, [], *MONTHS) == [parts, ('Month Hours', 2)]
+    # The same names again.
+    assert tables_of(*PRICES, [], *PRICES) == [parts, parts]
+    # More rows, with and without a line that names the group.
+    assert tables_of(*PRICES, [], *PRICES[1:]) == [('article description price', 6)]
+    words = [['tree', 'place', 'owner'], ['Oak', 'yard', 'Ada'], ['Ash', 'lane', 'Jo']]
+    south = [['Elm', 'brook', 'Ada'], ['Fir', 'hill', 'Jo'], ['Yew', 'church', 'Ada']]
+    assert tables_of(*words, [], ['South'], *south) == [('tree place owner', 6)]
+    wider = [['name', 'street', 'town', 'phone'], *([['Ada', 'Lane', 'Hove', 'none']] * 2)]
+    assert tables_of(*PRICES, [], *wider) == [parts, ('name street town phone', 2)]
+    # A header with an empty row below it.
+    assert tables_of(PRICES[0], [], *PRICES[1:]) == [parts]
+    assert tables_of(words[0], [], *(south * 5)) == [('tree place owner', 15)]
+
+
+def test_a_long_table_below_other_text_is_a_table():
+    """'As of: 3 May' stands above many lists. The lines of a short bill stay with its address."""
+    as_of = ['As of', '2025-05-03']
+    many = [MONTHS[0], *(MONTHS[1:] * 7)]
+    assert tables_of(['Hours of work'], as_of, [], *many) == [('Month Hours', 14)]
+    assert tables_of(['Bill', '17'], as_of, [], *MONTHS) == []
+
+
 FORM = [['Name', 'Ada Lovelace'], ['City', 'London'], ['Phone', '030 1'], ['Country', 'UK']]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from ready_services import ready_client
 
+from pyserini_repbert import catalog
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
@@ -17,9 +18,11 @@ from pyserini_repbert.extensions.off_topic import claims
 from pyserini_repbert.extensions.off_topic.claims import LINE, TopicCheck
 from pyserini_repbert.extensions.off_topic.file import FILE, LEAST_PASSAGES, N_QUESTIONS
 from pyserini_repbert.extensions.off_topic.fixed_questions import answered_questions
-from pyserini_repbert.extensions.off_topic.kept import read_kept, read_threshold
+from pyserini_repbert.extensions.off_topic.kept import Threshold, read_kept, read_threshold
+from pyserini_repbert.extensions.off_topic.known_languages import knows_languages
 from pyserini_repbert.extensions.off_topic.threshold import choose_threshold
 from pyserini_repbert.extensions.off_topic.updating import keep_threshold
+from pyserini_repbert.models.tokenizer import WordPieceTokenizer, read_tokenizer
 from pyserini_repbert.ranking import Query
 
 SENTENCES = product(
@@ -71,18 +74,23 @@ def best_score(collection, question):
 
 def set_threshold(monkeypatch, value):
     """Let the threshold of all generations be this one, above a background of 0."""
-    from pyserini_repbert.extensions.off_topic.kept import Threshold
-
-    background = np.zeros(16, np.float32)
-    monkeypatch.setattr(claims, 'read_threshold', lambda *_: Threshold(value, background))
+    # Words do not lower it, unless a hit has all of them.
+    threshold = Threshold(value, answer=value, background=np.zeros(16, np.float32))
+    monkeypatch.setattr(claims, 'read_threshold', lambda *_: threshold)
 
 
 def test_the_threshold_lies_between_misses_and_answers():
     best = np.array([0.0, 0.1, 0.1, 0.1, 0.9], np.float32)
     answers = np.linspace(0.4, 0.8, 101, dtype=np.float32)
     # The median of the misses is .1, that of the answers .6; 5 of 100 answers lie below .42.
-    assert choose_threshold(best, answers) == pytest.approx(0.1 + 0.3 * 0.5)
+    assert choose_threshold(best, answers) == pytest.approx(0.1 + 0.1 * 0.5)
     assert choose_threshold(best + 0.5, answers) == pytest.approx(0.42)
+
+
+def test_words_of_a_question_in_a_hit_lower_the_threshold():
+    threshold = Threshold(0.2, answer=0.6, background=np.zeros(16, np.float32))
+    assert threshold.with_words(0.0) == 0.2
+    assert threshold.with_words(0.5) == pytest.approx(0.2 - 0.5 * 0.5 * 0.4)
 
 
 def test_fixed_questions_have_one_answer_each():
@@ -312,3 +320,67 @@ def test_a_word_without_spaces_around_stands_in_a_hit(collection, monkeypatch):
     questions = ['巴黎大学', '成立 大学', '索引', 'データベース', '索引 redcat']
     assert unclaimed(collection, ['zh', 'ja'], questions) == questions
     assert unclaimed(collection, ['zh', 'ja'], ['伦敦大学', 'データ 鉄道', '索引 cat']) == []
+
+
+ENGLISH = (
+    'The landlord sends somebody for the damp wall of the kitchen on the first Monday of March and '
+    'asks to have the cupboard moved before that day'
+)
+GERMAN = (
+    'Der Vermieter schickt am ersten Montag im März jemanden wegen der feuchten Wand in der Küche '
+    'und bittet darum, den Schrank vorher wegzurücken, damit der Handwerker arbeiten kann'
+)
+
+
+class ReadingEncoder:
+    """An encoder of which only the tokenizer is asked."""
+
+    def __init__(self, tokenizer):
+        self.tokenizer = tokenizer
+
+
+@pytest.fixture(scope='module')
+def knows_english():
+    """minilm's words."""
+    folder = catalog.package_folder(catalog.get('encoders', 'minilm'))
+    return ReadingEncoder(WordPieceTokenizer(read_tokenizer(folder / 'tokenizer.json')))
+
+
+@pytest.mark.parametrize(
+    ('question', 'text', 'is_known'),
+    [
+        ('when does the landlord come', ENGLISH, True),
+        ('when does the landlord come', 'Küche, März', True),
+        ('when does the landlord come', GERMAN, False),
+        ('wann kommt der landlord', ENGLISH, False),
+        # Two thirds of the words are not enough.
+        ('the landlord kommt', ENGLISH, False),
+    ],
+)
+def test_words_of_questions_and_hits_are_known(knows_english, question, text, is_known):
+    assert knows_languages(knows_english, question, [ENGLISH, text]) is is_known
+
+
+def test_an_encoder_without_a_telling_tokenizer_is_taken_to_know_all(tiny_checkpoint):
+    few_pieces = WordPieceTokenizer.from_folder(tiny_checkpoint())
+    assert knows_languages(ReadingEncoder(few_pieces), 'wann kommt er', [GERMAN])
+
+
+def test_nothing_is_claimed_in_a_language_that_the_encoder_does_not_know(collection, monkeypatch):
+    set_threshold(monkeypatch, 100.0)
+    assert collection.search('red zebra sat').off_topic is True
+    monkeypatch.setattr(claims, 'knows_languages', lambda *_: False)
+    assert collection.search('red zebra sat').off_topic is None
+    # What is near needs no look at the words.
+    set_threshold(monkeypatch, -100.0)
+    assert collection.search('red zebra sat').off_topic is False
+
+
+def test_a_filter_within_a_question_is_not_judged(collection, monkeypatch):
+    """The page offers to use `half:1` as a filter; a question about a red cat is left."""
+    set_threshold(monkeypatch, 100.0)
+    hits = ['d59', 'd00']
+    questions = ['half:1 red cat sat', 'red half:[0 TO 1] cat sat', 'half:1']
+    assert unclaimed(collection, hits, questions) == questions
+    others = ['half:1 red zebra sat', 'type:1 red cat sat', 'half: red cat sat']
+    assert unclaimed(collection, hits, others) == []
