@@ -165,11 +165,32 @@ def tmp_path(request, tmp_path_factory, _numbers):
     return folder
 
 
+@pytest.fixture(scope='session')
+def _archive_marker():
+    """The file in a cache, by its relative path, that says that a process makes Java's archives.
+
+    A command in a new cache would begin one: seven seconds of processor time for each test.
+    """
+    from pyserini_repbert.errors import PyseriniRepbertError
+    from pyserini_repbert.files import cache_folder
+    from pyserini_repbert.lucene.class_archive import archive_path
+    from pyserini_repbert.lucene.java_home import anserini_jar, find_java
+
+    try:
+        archive = archive_path(find_java(), anserini_jar(), ends_soon=True)
+    except PyseriniRepbertError:
+        # Nothing begins without Java.
+        return Path('java', 'none.begun')
+    return archive.relative_to(cache_folder()).with_suffix('.begun')
+
+
 @pytest.fixture(autouse=True)
-def _own_cache(_new_caches, monkeypatch):
+def _own_cache(_new_caches, _archive_marker, monkeypatch):
     """No test reads or writes the user's cache, and none downloads."""
     cache = next(_new_caches)
-    cache.mkdir()
+    marker = cache / _archive_marker
+    marker.parent.mkdir(parents=True)
+    marker.touch()
     monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(cache))
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '1')
     # A command with --offline sets it; it ends with the test.

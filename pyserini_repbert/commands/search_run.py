@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from pyserini_repbert.commands.command import count_text
 from pyserini_repbert.commands.flags import record_output, used_fusion
 from pyserini_repbert.commands.parts import recorded_by_parts
 from pyserini_repbert.commands.reranking import report
@@ -84,7 +85,8 @@ def write_topics_run(
         first_runs = [searcher.run for searcher in searchers]
         write_provenance(options.provenance, names, first_runs, run)
     times = _times_text(watcher.began, ended, len(topics), ' + '.join(names))
-    print(f'{options.output}: {len(topics)} topics{_losses_text(run, pipeline)}, {times}')
+    n_topics = count_text(len(topics), 'topic')
+    print(f'{options.output}: {n_topics}{_losses_text(run, pipeline)}, {times}')
     if 'rerank' in watcher.began or pipeline.rewriting is not None:
         report(options, pipeline.rerankers, watcher)
 

@@ -162,7 +162,7 @@ def test_docids_and_texts_of_answers(printed, dense, tmp_path):
     flags = ['--index', index, '--encoder', encoder]
     assert 'owned' in printed(search.main, *flags, '--query', HOSTILE)
     assert 'owned' in printed(search.main, *flags, '--like', HOSTILE)
-    assert 'whole' in printed(index_command.main, 'check', '--index', index)
+    assert 'intact' in printed(index_command.main, 'check', '--index', index)
 
 
 def test_facts_of_errors(printed, tmp_path):
