@@ -295,7 +295,7 @@ def test_a_damaged_history_is_said(judged):
     with sqlite3.connect(store.path) as connection:
         connection.execute("""UPDATE measured SET report = '{"generation": 1}'""")
     connection.close()
-    with pytest.raises(DamagedFileError, match='what was measured'):
+    with pytest.raises(DamagedFileError, match='its measurements'):
         stored_generations(store)
 
 
