@@ -42,22 +42,21 @@ _OFF_EACH_TIE = 1e-6
 _MAY_TIE_WITHIN = 2e-4
 
 
-# How much a frequent word counts: a power of two, which no rounding changes.
-WORD_SHARE = 1 / 4
-
-
 class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
     """BM25 of a generation's documents, for which frequent words of a question count for less.
 
-    A person's documents have few of the words that questions have many of, such as 'which', and may
-    not be in the index's language. So a frequent word of the question's language counts
-    `WORD_SHARE` (regressions/studies/frequent_words.py). Without such words, scores are BM25's.
+    Questions are full of words such as 'which'. The few documents that have many of them would come
+    first. A frequent word of the question's language counts `word_share`, and any other word 1
+    (regressions/studies/frequent_words.py). Without frequent words, scores are BM25's.
 
     Parameters
     ----------
     generation : open, with a Lucene index, until the searcher is no longer used
     settings : how it is searched
     """
+
+    # A power of two, which no rounding changes.
+    word_share = 1 / 4
 
     def __init__(self, generation: Generation, settings: SparseSettings) -> None:
         super().__init__(str(generation.lucene_folder), settings)
@@ -68,17 +67,12 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
         """The same search among the documents that a filter lets through."""
         return FilteredBm25(self, self.generation, wanted.mask(self.generation))
 
-    @property
-    def _word_share(self) -> float:  # type: ignore[override]
-        # Feedback and the sequential dependence model take a question as it is.
-        return WORD_SHARE if self.settings == self._bag_of_words else 1.0
-
     def _searched_text(self, query: str) -> str:
         """A question, and its other words than frequent ones as often as makes them count 1."""
         text = super()._searched_text(query)
-        share = self._word_share
         rest = without_frequent_words(text, self.language)
-        return ' '.join([text, *[rest] * round(1 / share - 1)])
+        n_repeats = round(1 / self.word_share) - 1
+        return ' '.join([text, *[rest] * n_repeats])
 
     @property
     def gives_document_scores(self) -> bool:

@@ -51,9 +51,10 @@ _LISTS = {
     'ro': 'ro/stopwords.txt',
     'sr': 'sr/stopwords.txt',
 }
-# A character of a word.
-LETTER = r'[^\s\d!-/:-@\[-`{-~\u0964\u060c\u061b\u061f\u00a0-\u00bf\u2000-\u206f]'
-_LETTER_OR_DIGIT = LETTER.replace(r'\d', '')
+# Signs that no word has, but for apostrophes and hyphens within.
+_SIGNS = r'\s!-/:-@\[-`{-~\u0964\u060c\u061b\u061f\u00a0-\u00bf\u2000-\u206f'
+LETTER = rf'[^{_SIGNS}\d]'
+_LETTER_OR_DIGIT = f'[^{_SIGNS}]'
 # A word of a question: "don't" and "e-mail" are words.
 _WORD = re.compile(rf"{_LETTER_OR_DIGIT}+(?:['-]{_LETTER_OR_DIGIT}+)*")
 # A question is in another language than the documents if that one's list has so many more of its

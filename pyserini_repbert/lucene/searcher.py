@@ -99,12 +99,12 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
     Attributes
     ----------
     rewriting : gives the words that are searched for instead of a question's; None: these
+    word_share : how much each place of a word in the searched text counts
     word_forms : the form of words in the index and in questions
     """
 
     rewriting: QueryRewriting | None = None
-    # How much a word of the searched text counts; a word that stands in it twice counts twice.
-    _word_share = 1.0
+    word_share: float = 1.0
 
     def __init__(
         self, index: StrPath, settings: SparseSettings | None = None, download: bool = False
@@ -304,13 +304,13 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
     def _lucene_query(self, text: str) -> Any:
         """Lucene's query of a text: a bag of words."""
         words = java_class('io.anserini.search.query.BagOfWordsQueryGenerator')()
-        field = 'contents' if self._word_share == 1 else self._weighted_field
+        field = 'contents' if self.word_share == 1 else self._weighted_field
         return words.buildQuery(field, self._analyzer, text)
 
     @property
     def _weighted_field(self) -> Any:
         """The searched field with its weight, as Java's map."""
-        return self._open_index.weighted_field(self._word_share)
+        return self._open_index.weighted_field(self.word_share)
 
     def word_weights(self, query: str, docids: Sequence[str]) -> dict[str, list[WordWeight]]:
         """What each word of a question adds to BM25's score of documents, by docid, as Lucene
@@ -402,7 +402,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
             return {topic.qid: self._filtered_hits(topic, k) for topic in topics}
         if len(topics) == 1:
             topic = topics[0]
-            if self._word_share == 1:
+            if self.word_share == 1:
                 hits = calling(self._java.search, *self._generators, topic.text, k)
             else:
                 hits = calling(self._java.search_fields, topic.text, self._weighted_field, k)
@@ -422,7 +422,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
         """The hits of topics that Lucene searches at once."""
         texts = java_list(topic.text for topic in topics)
         qids = java_list(topic.qid for topic in topics)
-        if self._word_share == 1:
+        if self.word_share == 1:
             hits = calling(self._java.batch_search, *self._generators, texts, qids, k, self.threads)
         else:
             search = self._java.batch_search_fields
@@ -488,7 +488,7 @@ class LuceneSparseSearcher(Searcher, recorded_as='LuceneSparseSearcher'):
             if weight is None:
                 weight = self._weight(word)
                 _keep(known, word, weight, most=_KEPT_WEIGHTS)
-            yield weight, times * self._word_share
+            yield weight, times * self.word_share
 
     def _weight(self, word: str) -> float:
         """The weight (idf) of an analyzed word."""

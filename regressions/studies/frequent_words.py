@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from math import sqrt
@@ -25,7 +25,7 @@ from statistics import mean, stdev
 
 from small_folders import FEW_WORDS, HITS, RANKINGS, gain, read_folder
 
-from pyserini_repbert.collection import Collection, bm25_search
+from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.rankings import default_fusion
 from pyserini_repbert.data.qrels import Qrels
 from pyserini_repbert.evaluate.tables import markdown
@@ -89,6 +89,22 @@ def folder_questions(source: Path, folder: Path) -> list[Asked]:
     return asked
 
 
+def read_questions(
+    xquad: Path | None, folders: Sequence[Path], work: Path
+) -> dict[Path, list[Asked]]:
+    """Write the mixed collections and the folders of persons; the questions about each, by path."""
+    work.mkdir(parents=True, exist_ok=True)
+    asked_of: dict[Path, list[Asked]] = {}
+    if xquad is not None:
+        for pair in LANGUAGES:
+            corpus = work / f'{pair[0]}-{pair[1]}.jsonl'
+            asked_of[corpus] = mixed_xquad(xquad, pair, corpus)
+    for source in folders:
+        folder = work / source.stem
+        asked_of[folder] = folder_questions(source, folder)
+    return asked_of
+
+
 def set_questions(folder: Path) -> Iterator[Asked]:
     """The questions and the titles of a folder that `short_questions.py` wrote."""
     for kind in ('questions', 'titles'):
@@ -128,8 +144,8 @@ def measured(
                 topic = Query('1', each.question)
                 by_vectors = dense.rank([topic], None, None)
                 for share in shares:
-                    bm25_search.WORD_SHARE = share
-                    by_words = {'1': words.rank([topic], None, None).get('1', NO_HITS)}
+                    shared = words.with_settings(word_share=share)
+                    by_words = {'1': shared.rank([topic], None, None).get('1', NO_HITS)}
                     runs = {
                         'words': by_words,
                         'fusion': fuse_runs([by_vectors, by_words], default_fusion(RANKINGS), HITS),
@@ -157,14 +173,7 @@ def main() -> None:
     parser.add_argument('--encoders', nargs='+', default=['e5-small', 'minilm'])
     parser.add_argument('--shares', nargs='+', type=float, default=[1, 0.25])
     options = parser.parse_args()
-    options.work.mkdir(parents=True, exist_ok=True)
-    asked_of: dict[Path, list[Asked]] = {}
-    for pair in LANGUAGES if options.xquad else ():
-        corpus = options.work / f'{pair[0]}-{pair[1]}.jsonl'
-        asked_of[corpus] = mixed_xquad(options.xquad, pair, corpus)
-    for source in options.folders:
-        folder = options.work / source.stem
-        asked_of[folder] = folder_questions(source, folder)
+    asked_of = read_questions(options.xquad, options.folders, options.work)
     for folder in options.sets:
         asked_of[folder / 'docs.jsonl'] = list(set_questions(folder))
     rows: list[list[str]] = []

@@ -23,7 +23,7 @@ from contextlib import closing
 from pathlib import Path
 from statistics import mean
 
-from frequent_words import LANGUAGES, Asked, first_answer, folder_questions, mixed_xquad
+from frequent_words import Asked, first_answer, read_questions
 from small_folders import RANKINGS, gain
 
 from pyserini_repbert.collection import Collection
@@ -124,14 +124,7 @@ def main() -> None:
     parser.add_argument('--encoders', nargs='+', default=['e5-small', 'minilm'])
     parser.add_argument('--shares', nargs='+', type=float, default=[0, 0.5, 0.75, 1])
     options = parser.parse_args()
-    options.work.mkdir(parents=True, exist_ok=True)
-    asked_of: dict[Path, list[Asked]] = {}
-    for pair in LANGUAGES if options.xquad else ():
-        corpus = options.work / f'{pair[0]}-{pair[1]}.jsonl'
-        asked_of[corpus] = mixed_xquad(options.xquad, pair, corpus)
-    for source in options.folders:
-        folder = options.work / source.stem
-        asked_of[folder] = folder_questions(source, folder)
+    asked_of = read_questions(options.xquad, options.folders, options.work)
     rows: list[list[str]] = []
     for source, asked in asked_of.items():
         for encoder in options.encoders:

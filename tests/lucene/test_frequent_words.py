@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyserini_repbert.collection import bm25_search
+from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
 from pyserini_repbert.lucene import frequent_words
 from pyserini_repbert.lucene.frequent_words import without_frequent_words
 
@@ -46,4 +46,4 @@ def test_the_words_are_kept_and_a_damaged_file_is_replaced(tmp_path, monkeypatch
 
 
 def test_a_share_of_a_word_is_not_rounded():
-    assert (1 / bm25_search.WORD_SHARE).is_integer()
+    assert (1 / Bm25DocumentSearcher.word_share).is_integer()
