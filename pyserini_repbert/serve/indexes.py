@@ -26,9 +26,9 @@ from pyserini_repbert.indexes.lucene.lucene_index import techniques_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.offered import ScannedRanking
 from pyserini_repbert.indexes.stores import DocumentStore
+from pyserini_repbert.lucene.index_record import built_variant
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.query_words import word_finder
-from pyserini_repbert.lucene.sparse_settings import built_variant
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.names.sparse import check_impact_encoder
 from pyserini_repbert.pipeline.opening import open_resolved, open_searcher

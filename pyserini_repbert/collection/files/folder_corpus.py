@@ -12,7 +12,12 @@ from pyserini_repbert.collection.files.converting import CONVERTED, FileConverte
 from pyserini_repbert.collection.files.file_kinds import KINDS, ConvertedKind, FileKind, OwnKind
 from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.planned_files import Plan, PlannedFile
-from pyserini_repbert.collection.files.stated_dates import DATE, date_of_path, title_with_year
+from pyserini_repbert.collection.files.stated_dates import (
+    DATE,
+    date_of_path,
+    name_date,
+    title_with_year,
+)
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_records import FileContent, FileRecord, look_at
 from pyserini_repbert.data.origins import name_in_corpus
@@ -309,11 +314,11 @@ class FolderCorpus(Corpus):
 
 
 def _with_date_of_path(document: Document, path_date: str) -> Document:
-    """The document with the date of its file's path, unless it has one, or the path has none."""
-    has_date = any(name.casefold() == DATE for name in document.fields)
-    if has_date or not path_date:
-        return document
-    return replace(document, fields={**document.fields, DATE: path_date})
+    """The document with a field `date`: its own, in any case of letters, or that of its path."""
+    fields = name_date(document.fields)
+    if path_date and DATE not in fields:
+        fields = {**fields, DATE: path_date}
+    return replace(document, fields=fields)
 
 
 def _is_within(document: Document, file: FileToRead) -> bool:
