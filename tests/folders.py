@@ -1,7 +1,8 @@
 """The tiny vocabulary of most tests, and what they ask of folders and do to them."""
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,14 @@ N_QUESTIONS = 24
 
 # Seconds after which a process or a thread hangs: a busy machine takes minutes to import PyTorch.
 HANGS = 900
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    """Wait for what another thread or process does."""
+    end = time.monotonic() + HANGS
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def question_documents() -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -714,16 +715,12 @@ def read_known(folder: Path) -> KnownCollection:
     """
     if not is_collection(folder):
         raise no_collection()
-    connection = open_for_reading(folder)
-    try:
-        with sqlite_errors(folder / STORE):
-            published = last_published(connection)
-            identity = read_identity(connection)
-        if published is None:
-            raise no_collection()
-        return KnownCollection(identity, published.number, published.manifest_sha256)
-    finally:
-        connection.close()
+    with closing(open_for_reading(folder)) as connection, sqlite_errors(folder / STORE):
+        published = last_published(connection)
+        identity = read_identity(connection)
+    if published is None:
+        raise no_collection()
+    return KnownCollection(identity, published.number, published.manifest_sha256)
 
 
 def _newest(folder: Path, connection: sqlite3.Connection) -> Published:

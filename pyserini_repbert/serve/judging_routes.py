@@ -19,7 +19,7 @@ from pyserini_repbert.collection.judging.judgment_exports import JudgmentFormat,
 from pyserini_repbert.collection.judgments import Judgment
 from pyserini_repbert.errors import BusyError
 from pyserini_repbert.indexes.stores import ALL_FIELDS
-from pyserini_repbert.serve import answer_models as models
+from pyserini_repbert.serve import judging_models as models
 from pyserini_repbert.serve.added_fields import RANDOM, pool_orders, with_pool_orders
 from pyserini_repbert.serve.answer_models import API
 from pyserini_repbert.serve.answers import AnswerOptions, AnswerSize

@@ -43,24 +43,24 @@ def test_the_parts_joined_are_the_text():
     assert ''.join(part.text for part in mark_words('cat b', hostile)) == hostile
 
 
-def test_the_match_is_in_the_middle():
-    text = f'{BEFORE} snail {AFTER}'
-    assert cut_around('snails', text, 34) == '… aaaa aaaa snail zzzz zzzz …'
-
-
-def test_a_text_that_is_short_enough_stays():
-    assert cut_around('cat', 'the cat sat', 11) == 'the cat sat'
-    assert cut_around('cat', '', 0) == ''
-
-
-def test_without_a_word_of_the_query_it_is_the_beginning():
-    assert cut_around('snail', 'one two three four', 14) == 'one two …'
-    assert cut_around('the of', 'one two three four', 14) == 'one two …'
-
-
-def test_a_match_at_an_end_leaves_no_ellipsis_there():
-    assert cut_around('snail', f'snail {AFTER}', 24) == 'snail zzzz zzzz zzzz …'
-    assert cut_around('snail', f'{BEFORE} snail', 24) == '… aaaa aaaa aaaa snail'
+@pytest.mark.parametrize(
+    ('query', 'text', 'length', 'shown'),
+    [
+        # The match is in the middle.
+        ('snails', f'{BEFORE} snail {AFTER}', 34, '… aaaa aaaa snail zzzz zzzz …'),
+        # A text that is short enough stays.
+        ('cat', 'the cat sat', 11, 'the cat sat'),
+        ('cat', '', 0, ''),
+        # Without a word of the query, it is the beginning.
+        ('snail', 'one two three four', 14, 'one two …'),
+        ('the of', 'one two three four', 14, 'one two …'),
+        # A match at an end leaves no ellipsis there.
+        ('snail', f'snail {AFTER}', 24, 'snail zzzz zzzz zzzz …'),
+        ('snail', f'{BEFORE} snail', 24, '… aaaa aaaa aaaa snail'),
+    ],
+)
+def test_a_text_is_cut_around_the_match(query, text, length, shown):
+    assert cut_around(query, text, length) == shown
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ because they repeat names and what commands print.
 
 import ast
 import re
-from dataclasses import dataclass
 
 import pytest
 from doc_blocks import blocks
@@ -20,91 +19,68 @@ PAGES = [
 PACKAGE = ROOT / 'pyserini_repbert'
 
 
-@dataclass(frozen=True)
-class Phrase:
-    """A phrase to avoid.
-
-    Attributes
-    ----------
-    pattern : a regular expression that ignores case; it sees a paragraph as one line
-    plainer : what to write instead
-    """
-
-    pattern: str
-    plainer: str
-
-
-PHRASES = (
-    Phrase(r'\bwhoever\b', 'who it is: "you", "the command"'),
+# Phrases to avoid, and what to write instead. A phrase is a regular expression that ignores case;
+# it sees a paragraph as one line.
+PHRASES = {
+    r'\bwhoever\b': 'who it is: "you", "the command"',
     # "There are no hits" is right.
-    Phrase(r'(?<!there )\b(?:is|are) no (?!longer\b|more than\b)', '"is not a …", or "without …"'),
-    Phrase(r'\bin place of\b', '"instead of"'),
-    Phrase(r'\bby (?:itself|themselves)\b', '"automatically", or leave it out'),
-    Phrase(r'\bwithout a word\b', '"silently"'),
-    Phrase(r'\bnothing else than\b', '"only"'),
-    Phrase(r'\bcannot be had\b', '"unavailable"'),
-    Phrase(
-        r'\b(?:seconds?|minutes?|s|ms) of (?:a|one) (?:core|processor)\b', '"s of processor time"'
-    ),
-    Phrase(r'\bbut for\b', '"except"'),
-    Phrase(r'\bas (?:it|they) stands? there\b|\bwhat stands\b', 'what it is'),
-    Phrase(r'\banew\b', '"again", or "from the start"'),
-    Phrase(r'\bany more\b', '"no longer"'),
-    Phrase(r'\botherwise than\b', '"differently from", or what differs'),
-    Phrase(r'\ball the same\b', '"anyway", or "still"'),
-    Phrase(r'\btakes? the place of\b', '"replaces", or "instead of"'),
-    Phrase(r'\bunless you say\b|\bneed not be told\b', '"by default"'),
-    Phrase(r'\blearnt\b', '"learned"'),
-    Phrase(r'\bwhich (?:is|are) then\b', 'a second sentence'),
-    Phrase(r'\bwho asks\b', 'who it is: "the caller"'),
-    Phrase(r'\bmend\b', '"fix"'),
-    Phrase(r'\bis there twice\b', '"occurs twice"'),
-    Phrase(r'\b(?:not a|no) whole (?:archive|file|gzip|Parquet|state|WARC)\b', '"complete"'),
-    Phrase(r'\b(?:is|are|not) whole\b(?! [a-z])', '"complete", or "intact"'),
-    Phrase(r', as no \w+ does\b', '"which no … does", or "too much for a …"'),
-    Phrase(r"\b(?:None|\w+Error) where\b|(?<!\S)'' where\b", '"if"'),
-    Phrase(r'\b(?:those|that) of\b', 'the noun again, or a possessive: "the encoder\'s"'),
+    r'(?<!there )\b(?:is|are) no (?!longer\b|more than\b)': '"is not a …", or "without …"',
+    r'\bin place of\b': '"instead of"',
+    r'\bby (?:itself|themselves)\b': '"automatically", or leave it out',
+    r'\bwithout a word\b': '"silently"',
+    r'\bnothing else than\b': '"only"',
+    r'\bcannot be had\b': '"unavailable"',
+    r'\b(?:seconds?|minutes?|s|ms) of (?:a|one) (?:core|processor)\b': '"s of processor time"',
+    r'\bbut for\b': '"except"',
+    r'\bas (?:it|they) stands? there\b|\bwhat stands\b': 'what it is',
+    r'\banew\b': '"again", or "from the start"',
+    r'\bany more\b': '"no longer"',
+    r'\botherwise than\b': '"differently from", or what differs',
+    r'\ball the same\b': '"anyway", or "still"',
+    r'\btakes? the place of\b': '"replaces", or "instead of"',
+    r'\bunless you say\b|\bneed not be told\b': '"by default"',
+    r'\blearnt\b': '"learned"',
+    r'\bwhich (?:is|are) then\b': 'a second sentence',
+    r'\bwho asks\b': 'who it is: "the caller"',
+    r'\bmend\b': '"fix"',
+    r'\bis there twice\b': '"occurs twice"',
+    r'\b(?:not a|no) whole (?:archive|file|gzip|Parquet|state|WARC)\b': '"complete"',
+    r'\b(?:is|are|not) whole\b(?! [a-z])': '"complete", or "intact"',
+    r', as no \w+ does\b': '"which no … does", or "too much for a …"',
+    r"\b(?:None|\w+Error) where\b|(?<!\S)'' where\b": '"if"',
+    r'\b(?:those|that) of\b': 'the noun again, or a possessive: "the encoder\'s"',
     # "Anything else." is right.
-    Phrase(
-        r'[,;] else\b|(?<!thing )\belse[.;]|\. Else\b', '"otherwise", at the start of its clause'
+    r'[,;] else\b|(?<!thing )\belse[.;]|\. Else\b': '"otherwise", at the start of its clause',
+    r'\b(?:is|are) said\b': 'who says it: "the command says"',
+    r', say\b': '"for example", or "such as"',
+    r'\bweights of terms\b': '"term weights"',
+    r'\bwhole numbers?\b': '"integer"',
+    r'\bas (?:it|they) (?:is|are) now\b': '"the present …"',
+    r'\b(?:questions?|topics?) held out\b': '"held-out questions"',
+    r'\bstands? (?:in|at|on|behind|beside|above|below|before|between|apart|together)\b': (
+        '"is in …", "comes before …", "precedes"'
     ),
-    Phrase(r'\b(?:is|are) said\b', 'who says it: "the command says"'),
-    Phrase(r', say\b', '"for example", or "such as"'),
-    Phrase(r'\bweights of terms\b', '"term weights"'),
-    Phrase(r'\bwhole numbers?\b', '"integer"'),
-    Phrase(r'\bas (?:it|they) (?:is|are) now\b', '"the present …"'),
-    Phrase(r'\b(?:questions?|topics?) held out\b', '"held-out questions"'),
-    Phrase(
-        r'\bstands? (?:in|at|on|behind|beside|above|below|before|between|apart|together)\b',
-        '"is in …", "comes before …", "precedes"',
+    r'\blies? (?:in|outside|below)\b': '"is in …"',
+    r'\bby now\b': '"has since changed"',
+    r'\bsays? (?:little|nothing) of\b': '"says little about"',
+    r'\bof (?:its|their|your|our|his|her) own\b': '"your own …", "a separate …", or leave it out',
+    r"(?<!each )\b(?:an)?other (?:[\w'-]+ ){1,3}than\b": (
+        '"not the …", "whose … differs", or "… other than"'
     ),
-    Phrase(r'\blies? (?:in|outside|below)\b', '"is in …"'),
-    Phrase(r'\bby now\b', '"has since changed"'),
-    Phrase(r'\bsays? (?:little|nothing) of\b', '"says little about"'),
-    Phrase(
-        r'\bof (?:its|their|your|our|his|her) own\b',
-        '"your own …", "a separate …", or leave it out',
-    ),
-    Phrase(
-        r"(?<!each )\b(?:an)?other (?:[\w'-]+ ){1,3}than\b",
-        '"not the …", "whose … differs", or "… other than"',
-    ),
-    Phrase(
-        r'\bnot as (?:(?:it|they) (?:was|were|is|are) )?(?:made|stored|written)\b',
-        '"differs from what was written", or "damaged"',
+    r'\bnot as (?:(?:it|they) (?:was|were|is|are) )?(?:made|stored|written)\b': (
+        '"differs from what was written", or "damaged"'
     ),
     # "That is none of them" is right, and a docstring's "that is None" is to be "of None".
-    Phrase(r'\b(?:that|what|which) is none\b(?! of)', '"invalid", or "not a …"'),
-    Phrase(r'\bhears?\b', '"gets", "is called with"; "what to tell a user about"'),
-    Phrase(r'\bwhere that\b', '"if that", "when", or a noun: "the position of …"'),
-    Phrase(r'\blikewise\b', '"the same", or what it is'),
-    Phrase(r'\bextensions? brings?\b', '"adds"'),
-    Phrase(r'\btaken away\b|\btake .{1,20} away\b', '"removed"'),
-    Phrase(
-        r'(?<!\b(?:all|one|two) )(?<!\b(?:copy|each|most) )(?<!\bfirst )\bof which\b',
-        'a second sentence, or "whose"',
+    r'\b(?:that|what|which) is none\b(?! of)': '"invalid", or "not a …"',
+    r'\bhears?\b': '"gets", "is called with"; "what to tell a user about"',
+    r'\bwhere that\b': '"if that", "when", or a noun: "the position of …"',
+    r'\blikewise\b': '"the same", or what it is',
+    r'\bextensions? brings?\b': '"adds"',
+    r'\btaken away\b|\btake .{1,20} away\b': '"removed"',
+    r'(?<!\b(?:all|one|two) )(?<!\b(?:copy|each|most) )(?<!\bfirst )\bof which\b': (
+        'a second sentence, or "whose"'
     ),
-)
+}
 
 
 def paragraphs(text, code_lines):
@@ -140,10 +116,10 @@ def awkward(path):
 
 def awkward_phrases(prose):
     """Each phrase to avoid that a text has, and the plainer words."""
-    for phrase in PHRASES:
-        match = re.search(phrase.pattern, prose, re.IGNORECASE)
+    for pattern, plainer in PHRASES.items():
+        match = re.search(pattern, prose, re.IGNORECASE)
         if match:
-            yield f'"{match[0]}": write {phrase.plainer}'
+            yield f'"{match[0]}": write {plainer}'
 
 
 def messages(path):

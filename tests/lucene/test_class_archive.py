@@ -5,9 +5,9 @@ fit.
 import os
 import subprocess
 import sys
-import time
 
 import pytest
+from folders import wait_until
 
 from pyserini_repbert.lucene import class_archive, jvm
 from pyserini_repbert.lucene.java_home import MIN_MAJOR, anserini_jar, find_java, found_javas
@@ -161,10 +161,7 @@ with jvm.started_ahead(few_queries=True):
 def test_searches_at_the_same_time_make_one_archive(path, tmp_path):
     searches = [subprocess.Popen([sys.executable, '-c', _ASK]) for _ in range(3)]
     assert [search.wait() for search in searches] == [0, 0, 0]
-    end = time.monotonic() + 300
-    while not path.is_file():
-        assert time.monotonic() < end
-        time.sleep(0.2)
+    wait_until(path.is_file)
     assert source_of_classes(tmp_path) == 'shared objects file\n'
     assert {file.name for file in path.parent.iterdir()} >= {path.name}
 

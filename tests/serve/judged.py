@@ -1,6 +1,6 @@
 """People judge in a service: what its tests ask, and what they wait for."""
 
-import time
+from folders import wait_until
 
 N_QUESTIONS = 22
 
@@ -11,17 +11,12 @@ def judge(client, question, docid, grade, **values):
 
 
 def wait_for_learning(client):
-    for _ in range(600):
-        state = client.get('/v1/mine/learn').json()
-        if state['state'] != 'running':
-            return state
-        time.sleep(0.05)
-    raise AssertionError(state)
+    def state():
+        return client.get('/v1/mine/learn').json()
+
+    wait_until(lambda: state()['state'] != 'running')
+    return state()
 
 
 def wait_for_adapted(client):
-    for _ in range(100):
-        if client.get('/v1/mine').json()['default'] == ['adapted']:
-            return
-        time.sleep(0.05)
-    raise AssertionError('the service still searches as before')
+    wait_until(lambda: client.get('/v1/mine').json()['default'] == ['adapted'])

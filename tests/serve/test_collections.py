@@ -3,10 +3,9 @@
 import asyncio
 import json
 import logging
-import time
 
 import pytest
-from folders import HANGS
+from folders import wait_until
 from sentence_folders import write_multi_vector
 
 from pyserini_repbert.collection import Collection
@@ -117,13 +116,12 @@ def test_a_learned_sparse_model_in_place_of_bm25(make_collection, opened, hits, 
     assert 'it has dense, sparse' in refused.text
     with Collection.open(folder) as collection:
         collection.add([{'id': 'new', 'text': 'moon tree moon tree'}])
-    deadline = time.monotonic() + 30
-    docids = []
-    while 'new' not in docids:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-        docids = [hit['docid'] for hit in candidates(client, 'moon tree', system='sparse')]
-    assert docids[:4] == [hit.docid for hit in hits('moon tree', **spec)]
+
+    def docids():
+        return [hit['docid'] for hit in candidates(client, 'moon tree', system='sparse')]
+
+    wait_until(lambda: 'new' in docids())
+    assert docids()[:4] == [hit.docid for hit in hits('moon tree', **spec)]
 
 
 def test_token_vectors_order_the_best_hits(make_collection, opened, hits, tmp_path):
@@ -153,10 +151,7 @@ def test_token_vectors_order_the_best_hits(make_collection, opened, hits, tmp_pa
     assert like and 'a' not in [hit['docid'] for hit in like]
     with Collection.open(folder) as collection:
         collection.add([{'id': 'new', 'text': 'moon tree moon tree'}])
-    deadline = time.monotonic() + HANGS
-    while 'new' not in [hit['docid'] for hit in candidates(client, 'moon tree', hits=6)]:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: 'new' in [hit['docid'] for hit in candidates(client, 'moon tree', hits=6)])
 
 
 def test_a_hit_is_a_document_with_its_best_passage(client, hits):

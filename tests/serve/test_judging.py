@@ -2,11 +2,11 @@
 
 import json
 import threading
-import time
 from dataclasses import replace
 
 import pandas
 import pytest
+from folders import wait_until
 from judged import N_QUESTIONS, judge, wait_for_adapted, wait_for_learning
 
 from pyserini_repbert.collection import Collection
@@ -124,13 +124,13 @@ def test_a_changed_document_keeps_its_judgments_as_older(client, folder):
     judge(client, 'mat w3', 'plain3', 0)
     with Collection.open(folder) as collection:
         collection.add([{'id': 'wanted3', 'text': 'another text'}])
-    for _ in range(100):
+
+    def older():
         judgments = client.get('/v1/mine/judgments').json()['judgments']
-        if any(judgment['is_older'] for judgment in judgments):
-            break
-        time.sleep(0.05)
-    older = {judgment['docid']: judgment['is_older'] for judgment in judgments}
-    assert older == {'wanted3': True, 'plain3': False}
+        return {judgment['docid']: judgment['is_older'] for judgment in judgments}
+
+    wait_until(lambda: any(older().values()))
+    assert older() == {'wanted3': True, 'plain3': False}
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
+from folders import wait_until
 
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
@@ -45,11 +46,7 @@ def _busy(queue, threads):
 
 def _wait_until(queue, n):
     """Wait until n jobs wait in the queue."""
-    for _ in range(1000):
-        if len(queue.waiting) == n:
-            return
-        time.sleep(0.01)
-    raise AssertionError(f'{len(queue.waiting)} jobs wait, expected {n}')
+    wait_until(lambda: len(queue.waiting) == n)
 
 
 class _Numbering(Ranker):

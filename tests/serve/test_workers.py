@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from folders import wait_until
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
@@ -105,11 +106,7 @@ def test_workers_end_with_the_process_that_started_them(start):
     workers = children(process)
     process.send_signal(signal.SIGKILL)
     process.wait(60)
-    for _ in range(300):
-        if not any(map(is_alive, workers)):
-            return
-        time.sleep(0.1)
-    raise AssertionError('a worker lives on')
+    wait_until(lambda: not any(map(is_alive, workers)))
 
 
 @pytest.mark.slow

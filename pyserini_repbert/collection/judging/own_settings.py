@@ -7,6 +7,7 @@ It is stored as a learning is: in a folder of `adapt`, which is in use.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,6 +52,7 @@ _USUAL_CHOICE: dict[str, Any] = {
     'depth': None,
 }
 _USUAL_OTHERS: dict[str, Any] = {'k1': None, 'b': None, 'stages': ()}
+_USUAL = _USUAL_CHOICE | _USUAL_OTHERS
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,7 @@ class _OwnSearch:
 
     Attributes
     ----------
-    choice : rankings and their fusion: attributes of `AdaptedSearch`
-    others : further attributes
+    values : attributes of `AdaptedSearch`, all of `_USUAL`
     chosen : the names of what a person set
     folder : of the query map; None without one
     learned : the number of the learning that is used; None without one
@@ -83,16 +84,12 @@ class _OwnSearch:
     is_by_sync : whether a sync has set the choice, and nobody has changed it since
     """
 
-    choice: Mapping[str, Any]
-    others: Mapping[str, Any]
+    values: Mapping[str, Any]
     chosen: frozenset[str] = frozenset()
     folder: Path | None = None
     learned: int | None = None
     encoder_weights: str = ''
     is_by_sync: bool = False
-
-
-_USUAL = _OwnSearch(_USUAL_CHOICE, _USUAL_OTHERS)
 
 
 def set_settings(folder: Path, values: Mapping[str, Any], *, is_by_sync: bool = False) -> None:
@@ -109,21 +106,18 @@ def set_settings(folder: Path, values: Mapping[str, Any], *, is_by_sync: bool = 
     _check_collection(folder)
     spec = PipelineSpec.of({**values, 'index': str(folder), 'adapted': NO_ADAPTATION})
     _check_values(spec)
-    resolved = resolve(spec)
-    try:
+    with closing(resolve(spec)) as resolved:
         choice = _choice_of(spec, resolved)
-    finally:
-        resolved.close()
     before = judgments_of(folder).in_use()
     search = _search_of(folder, before)
     if any(name in values for name in CHOICE_FIELDS):
         chosen = _chosen_others(search) | _names_of_choice(values)
-        search = _OwnSearch(choice, search.others, chosen, is_by_sync=is_by_sync)
+        search = _OwnSearch({**search.values, **choice}, chosen, is_by_sync=is_by_sync)
     changed = {name: getattr(spec, name) for name in _USUAL_OTHERS if name in values}
     if 'stages' in changed:
         changed['stages'] = tuple(map(str, changed['stages']))
     search = replace(
-        search, others={**search.others, **changed}, chosen=search.chosen | changed.keys()
+        search, values={**search.values, **changed}, chosen=search.chosen | changed.keys()
     )
     _use_search(folder, search, before)
 
@@ -138,8 +132,7 @@ def forget_choice_of_sync(folder: Path) -> bool:
         return False
     chosen = _chosen_others(search)
     if chosen:
-        usual = _OwnSearch(_USUAL_CHOICE, search.others, chosen)
-        _use_search(folder, usual, before)
+        _use_search(folder, _OwnSearch({**search.values, **_USUAL_CHOICE}, chosen), before)
     else:
         judgments_of(folder).use(before.report.get('before'))
     return True
@@ -153,9 +146,9 @@ def use_learned(folder: Path, learning: Learning) -> None:
         store.use(learning.number)
         return
     search = _search_of(folder, before)
-    kept = {name: search.others[name] for name in _chosen_others(search)}
+    kept = {name: search.values[name] for name in _chosen_others(search)}
     learned = _search_of(folder, learning)
-    learned = replace(learned, others={**learned.others, **kept}, chosen=frozenset(kept))
+    learned = replace(learned, values={**learned.values, **kept}, chosen=frozenset(kept))
     _use_search(folder, learned, before)
 
 
@@ -223,8 +216,8 @@ def teacher_of(adapted: Path) -> str | None:
 
 def bm25_settings(folder: Path) -> dict[str, float | None]:
     """The k1 and b by which BM25 searches a collection; None: the usual ones."""
-    others = _search_of(folder, judgments_of(folder).in_use()).others
-    return {name: others[name] for name in ('k1', 'b')}
+    values = _search_of(folder, judgments_of(folder).in_use()).values
+    return {name: values[name] for name in ('k1', 'b')}
 
 
 def own_settings(folder: Path) -> list[OwnSetting]:
@@ -234,15 +227,10 @@ def own_settings(folder: Path) -> list[OwnSetting]:
     """
     _check_collection(folder)
     search = _search_of(folder, judgments_of(folder).in_use())
-    resolved = resolve(PipelineSpec(index=str(folder)))
-    try:
-        spec = resolved.spec
-        searches_words = resolved.searches_words
+    with closing(resolve(PipelineSpec(index=str(folder)))) as resolved:
         assert resolved.index is not None
         usual_ranking = resolved.index.offered.usual
-    finally:
-        resolved.close()
-    values = _values_of(spec, searches_words=searches_words)
+        values = _values_of(resolved.spec, searches_words=resolved.searches_words)
     values['query map'] = 'none' if search.folder is None else 'learned'
     settings = []
     for name, value in values.items():
@@ -278,9 +266,7 @@ def _source_of(name: str, search: _OwnSearch) -> str:
         return 'learned'
     if name == 'query map':
         return 'default' if search.folder is None else 'learned'
-    usual = {**_USUAL_CHOICE, **_USUAL_OTHERS}[attribute]
-    is_usual = {**search.choice, **search.others}[attribute] == usual
-    return 'default' if is_usual else 'learned'
+    return 'default' if search.values[attribute] == _USUAL[attribute] else 'learned'
 
 
 def _fusion_text(spec: PipelineSpec) -> str:
@@ -367,15 +353,14 @@ def _search_of(folder: Path, learning: Learning | None) -> _OwnSearch:
     """How a collection is searched according to what it learned or a user set; None: by default."""
     settings = _settings_of(folder)
     if learning is None or not fits_models(learning, settings):
-        return _USUAL
+        return _OwnSearch(_USUAL)
     stored = learned_folder(folder, learning)
     adapted = read_adapted(stored)
-    has_map = adapted.query_map is not None
-    if has_map:
-        has_map = open_query_map(stored, settings.dimension) is not None
+    has_map = (
+        adapted.query_map is not None and open_query_map(stored, settings.dimension) is not None
+    )
     return _OwnSearch(
-        choice={name: getattr(adapted, name) for name in _USUAL_CHOICE},
-        others={name: getattr(adapted, name) for name in _USUAL_OTHERS},
+        values={name: getattr(adapted, name) for name in _USUAL},
         chosen=frozenset(adapted.chosen),
         folder=stored if has_map else None,
         learned=_learning_of(learning),
@@ -386,10 +371,8 @@ def _search_of(folder: Path, learning: Learning | None) -> _OwnSearch:
 
 def _settings_of(folder: Path) -> CollectionSettings:
     """The settings of a collection's newest generation."""
-    generation = open_generation(folder)
-    settings = generation.settings
-    generation.close()
-    return settings
+    with closing(open_generation(folder)) as generation:
+        return generation.settings
 
 
 def _use_search(folder: Path, search: _OwnSearch, before: Learning | None) -> None:
@@ -420,8 +403,7 @@ def _use_search(folder: Path, search: _OwnSearch, before: Learning | None) -> No
         sparse=(),
         estimate={},
         chosen=tuple(sorted(search.chosen)),
-        **search.choice,
-        **search.others,
+        **search.values,
     )
     store.add_learning(
         Learning(

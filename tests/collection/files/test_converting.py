@@ -4,7 +4,7 @@ import threading
 import time
 
 import pytest
-from folders import write_files
+from folders import wait_until, write_files
 
 from pyserini_repbert.collection.files import converting
 from pyserini_repbert.collection.files.converting import FileConverter
@@ -67,14 +67,6 @@ def converter_of(files, **settings):
 
 def texts_of(converter, files):
     return [document.text for file in files for document in converter.documents(file)]
-
-
-def wait_until(condition):
-    """Wait for what another thread does."""
-    end = time.monotonic() + SECONDS
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-    assert condition()
 
 
 def test_files_come_in_the_order_in_which_they_are_asked_for(files):

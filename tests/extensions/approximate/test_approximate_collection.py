@@ -5,14 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from drawn_documents import COMPLETE, draw_documents
+from drawn_documents import COMPLETE, assert_same_within_filters, draw_documents, hits_of
 from killed_steps import after_each_kill
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.dense_search import DenseDocumentSearcher
-from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.commands.search import main as search_command
@@ -65,23 +64,14 @@ QUERIES = ('cat sea', 'the red zebra', 'moon')
 
 
 def hits(searcher, k=20):
-    ranked = []
-    for query in QUERIES:
-        ranked.append([(hit.docid, hit.score) for hit in searcher.search(query, k)])
-    return ranked
+    return hits_of(searcher, QUERIES, k)
 
 
 def assert_hits_equal(collection, encoder, **settings):
     exact = DenseDocumentSearcher(collection.generation, encoder, **settings)
     found = DenseDocumentSearcher(collection.generation, encoder, scan='ann', **settings)
     assert hits(found) == hits(exact)
-    for text in ('year:[0 TO 6]', 'year:3', 'year:99'):
-        wanted = DocumentFilter(text)
-        try:
-            expected = hits(exact.within(wanted))
-        except InputError:
-            continue
-        assert hits(found.within(wanted)) == expected
+    assert_same_within_filters(found, exact, QUERIES)
     return found
 
 

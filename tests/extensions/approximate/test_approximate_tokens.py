@@ -6,14 +6,13 @@ import string
 
 import numpy as np
 import pytest
-from drawn_documents import COMPLETE, draw_documents
+from drawn_documents import COMPLETE, assert_same_within_filters, draw_documents, hits_of
 from killed_steps import after_each_kill
 from sentence_folders import write_multi_vector
 
 from pyserini_repbert.collection import Collection, compacting
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
-from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.commands.search import main as search_command
@@ -72,10 +71,7 @@ def searcher_of(collection, ann, **settings):
 
 
 def hits(searcher, k=20):
-    ranked = []
-    for query in QUERIES:
-        ranked.append([(hit.docid, hit.score) for hit in searcher.search(query, k)])
-    return ranked
+    return hits_of(searcher, QUERIES, k)
 
 
 def assert_hits_equal(collection, **settings):
@@ -86,13 +82,7 @@ def assert_hits_equal(collection, **settings):
     ):
         for k in (1, 20, 1000):
             assert hits(found, k) == hits(exact, k)
-        for text in ('year:[0 TO 6]', 'year:3', 'year:99'):
-            wanted = DocumentFilter(text)
-            try:
-                expected = hits(exact.within(wanted))
-            except InputError:
-                continue
-            assert hits(found.within(wanted)) == expected
+        assert_same_within_filters(found, exact, QUERIES)
         (part,) = found.parts
         return part.scan.is_covered
 

@@ -3,11 +3,11 @@
 import asyncio
 import json
 import shutil
-import time
 from contextlib import ExitStack, closing
 
 import pytest
 from drawn_documents import COMPLETE
+from folders import wait_until
 from ready_services import ready_client
 from sentence_folders import write_multi_vector
 
@@ -91,10 +91,7 @@ def assert_hits_equal(client):
 
 
 def wait_for(client, generation):
-    deadline = time.monotonic() + 60
-    while client.get('/v1/mine').json()['generation'] < generation:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: client.get('/v1/mine').json()['generation'] >= generation)
 
 
 def add(folder, docid):

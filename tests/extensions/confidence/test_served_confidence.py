@@ -1,9 +1,9 @@
 """A service says how likely a question is answered and its hits are relevant."""
 
-import time
 from dataclasses import replace
 
 import pytest
+from folders import wait_until
 from judged import N_QUESTIONS, judge, wait_for_adapted
 from learned_collections import PASSED
 
@@ -111,10 +111,7 @@ def test_confidence_reads_the_reranker_that_a_person_set(client, folder):
         assert candidate['probability'] == pytest.approx(hit.probability, abs=1e-4)
     # What is learned later counts.
     believe(0.5)
-    for _ in range(100):
-        if client.get(address).status_code == 400:
-            break
-        time.sleep(0.05)
+    wait_until(lambda: client.get(address).status_code == 400)
     assert 'confidence cannot be estimated here' in client.get(address).text
     about = client.get('/v1/mine').json()
     assert about['confidence'] is False

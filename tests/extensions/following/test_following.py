@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from folders import HANGS, write_files
@@ -17,16 +16,6 @@ from pyserini_repbert.commands.index import main, make_parser
 from pyserini_repbert.extensions.following.moments import QuietMoments
 from pyserini_repbert.extensions.following.options import IN_SYNC
 from pyserini_repbert.processes import is_to_end_soon
-
-
-@pytest.fixture
-def notes(tmp_path):
-    """A folder of three notes."""
-    folder = tmp_path / 'notes'
-    folder.mkdir()
-    for word in ('cat', 'dog', 'fish'):
-        (folder / f'{word}.txt').write_text(f'the {word} sat on the mat', encoding='utf-8')
-    return folder
 
 
 @pytest.fixture
@@ -66,14 +55,6 @@ def follow(monkeypatch, sync):
 def n_documents(tmp_path):
     with Collection.open(tmp_path / 'mine') as collection:
         return len(collection.generation)
-
-
-def until(has_come):
-    """Wait until something has come."""
-    ends = time.monotonic() + HANGS
-    while not has_come():
-        assert time.monotonic() < ends
-        time.sleep(0.05)
 
 
 def test_files_that_change_are_synced_until_ctrl_c(notes, sync, tmp_path):

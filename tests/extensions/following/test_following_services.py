@@ -2,10 +2,9 @@
 
 import logging
 import threading
-import time
 
 import pytest
-from folders import write_files
+from folders import wait_until, write_files
 from ready_services import ready_client
 
 pytest.importorskip('fastapi', reason='the serve extra is not installed')
@@ -27,16 +26,6 @@ WORDS = ('cat', 'dog', 'fish')
 
 
 @pytest.fixture
-def notes(tmp_path):
-    """A folder of three notes."""
-    folder = tmp_path / 'notes'
-    folder.mkdir()
-    for word in WORDS:
-        (folder / f'{word}.txt').write_text(f'the {word} sat on the mat', encoding='utf-8')
-    return folder
-
-
-@pytest.fixture
 def mine(notes, tmp_path, tiny_checkpoint):
     """A collection of the notes."""
     encoder = str(tiny_checkpoint('encoder'))
@@ -49,14 +38,6 @@ def served(folder, corpus, **settings):
     """A client of a service whose collection follows a corpus."""
     index = IndexSettings(path=str(folder), follow=str(corpus), **settings)
     return ready_client(ServeSettings(indexes={'mine': index}, write_keys=['writer']))
-
-
-def until(has_come):
-    """Wait until something has come."""
-    ends = time.monotonic() + HANGS
-    while not has_come():
-        assert time.monotonic() < ends
-        time.sleep(0.05)
 
 
 def docids(client):
@@ -72,11 +53,11 @@ def generation(client):
 def test_a_service_follows_what_changes_before_and_while_it_serves(mine, notes):
     (notes / 'bird.txt').write_text('a bird on the mat', encoding='utf-8')
     with served(mine, notes) as client:
-        until(lambda: generation(client) == 2)
+        wait_until(lambda: generation(client) == 2)
         assert 'bird.txt' in docids(client)
         write_files(notes, {'moon.txt': 'the moon', 'tree.txt': 'the tree'})
         (notes / 'cat.txt').unlink()
-        until(lambda: generation(client) == 3)
+        wait_until(lambda: generation(client) == 3)
         assert docids(client) == ['bird.txt', 'dog.txt', 'fish.txt', 'moon.txt', 'tree.txt']
     # It has stopped with the service.
     assert not [thread for thread in threading.enumerate() if thread.name == 'follow mine']
@@ -87,10 +68,10 @@ def test_a_sync_that_fails_is_one_line_of_the_log(mine, notes, caplog):
     with caplog.at_level(logging.WARNING, LOG), served(mine, notes) as client:
         for word in ('cat', 'dog'):
             (notes / f'{word}.txt').unlink()
-        until(lambda: caplog.records)
+        wait_until(lambda: caplog.records)
         assert docids(client) == ['cat.txt', 'dog.txt', 'fish.txt']
         (notes / 'cat.txt').write_text('a red cat', encoding='utf-8')
-        until(lambda: generation(client) == 2)
+        wait_until(lambda: generation(client) == 2)
         assert docids(client) == ['cat.txt', 'fish.txt']
     (record,) = [record for record in caplog.records if record.name == LOG]
     assert record.getMessage().startswith(f"index 'mine' is not in step with {notes}: ")
@@ -132,7 +113,7 @@ def test_clients_and_the_folder_write_one_after_the_other(mine, notes):
         )
         assert put.json()['state'] == 'done'
         (notes / 'moon.txt').write_text('the moon', encoding='utf-8')
-        until(lambda: 'moon.txt' in docids(client))
+        wait_until(lambda: 'moon.txt' in docids(client))
         assert 'bird' in docids(client)
 
 
