@@ -119,11 +119,12 @@ def report_of(adaptation: Adaptation, estimate: Estimate) -> dict[str, Any]:
         name: round(float(values.mean()), 6)
         for name, values in (adaptation.untuned.values | adaptation.steps).items()
     }
-    questions = []
-    for text, old, new in zip(adaptation.texts, adaptation.before, adaptation.after, strict=True):
-        questions.append(
-            {'question': text, 'before': round(float(old), 6), 'after': round(float(new), 6)}
+    questions = [
+        {'question': text, 'before': round(float(old), 6), 'after': round(float(new), 6)}
+        for text, old, new in zip(
+            adaptation.texts, adaptation.before, adaptation.after, strict=True
         )
+    ]
     return {
         'gain': estimate.gain,
         'standard_error': estimate.standard_error,

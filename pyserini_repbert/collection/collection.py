@@ -139,9 +139,9 @@ class Collection:
         Raises InputError for a model that no extension stores.
         """
         named_encoder = os.fspath(encoder) if isinstance(encoder, os.PathLike) else encoder
-        models = {}
-        for option, model in {'sparse': sparse, **further}.items():
-            models[option] = _without_path(model)
+        models = {
+            option: _without_path(model) for option, model in {'sparse': sparse, **further}.items()
+        }
         check_options(models)
         names = {}
         for option, model in models.items():

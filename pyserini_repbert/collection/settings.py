@@ -386,10 +386,11 @@ def further_parts(names: Mapping[str, str], source: EncoderSource, dtype: str) -
     source : opens the models
     dtype : in which the collection stores vectors
     """
-    further = {}
-    for kind, model in source.further.items():
-        if names_model(kind.option, names[kind.option]):
-            further[kind.setting] = model.model.stored_as(dtype)
+    further = {
+        kind.setting: model.model.stored_as(dtype)
+        for kind, model in source.further.items()
+        if names_model(kind.option, names[kind.option])
+    }
     return {'sparse': SparseKind.named(names[SPARSE]), 'further': further}
 
 
@@ -447,10 +448,11 @@ def choose_settings(
     if stored is None:
         settings = _new_settings(wanted, source, default_language)
     elif rebuild:
-        given = {}
-        for name in _OWN_SETTINGS:
-            if getattr(wanted, name) is not None:
-                given[name] = getattr(wanted, name)
+        given = {
+            name: getattr(wanted, name)
+            for name in _OWN_SETTINGS
+            if getattr(wanted, name) is not None
+        }
         given.setdefault('overlap', _rebuilt_overlap(wanted, stored))
         names = {}
         for option in model_options():

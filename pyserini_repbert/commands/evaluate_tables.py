@@ -28,16 +28,15 @@ def print_json(
     paths: Mapping[str, str],
 ) -> None:
     """Print measures and comparisons as JSON; `paths` are the files of the runs."""
-    runs = []
-    for name, evaluation in evaluations.items():
-        runs.append(
-            {
-                'run': name,
-                'path': paths[name],
-                'topics_without_hits': len(evaluation.without_hits),
-                'measures': evaluation.means,
-            }
-        )
+    runs = [
+        {
+            'run': name,
+            'path': paths[name],
+            'topics_without_hits': len(evaluation.without_hits),
+            'measures': evaluation.means,
+        }
+        for name, evaluation in evaluations.items()
+    ]
     first = next(iter(evaluations.values()))
     results: dict[str, Any] = {'judged_topics': first.n_topics, 'runs': runs}
     if comparisons:

@@ -279,9 +279,7 @@ def _scores_text(explained: Mapping[str, Any]) -> str:
     """
     docids = [printable(readable_docid(docid)) for docid in explained['docids']]
     scored = zip(docids, explained['scores'], strict=True)
-    rows = []
-    for docid, score in sorted(scored, key=lambda entry: -entry[1]):
-        rows.append([docid, f'{score:.4f}'])
+    rows = [[docid, f'{score:.4f}'] for docid, score in sorted(scored, key=lambda entry: -entry[1])]
     tables = [markdown(['passage', 'score'], rows)]
     for table in explained.get('tables', ()):
         if table['rows']:
@@ -339,9 +337,10 @@ def _monobert_text(explained: Mapping[str, Any]) -> str:
     """A table of the passages, the best first."""
     docids = [printable(readable_docid(docid)) for docid in explained['docids']]
     scored = zip(docids, explained['probabilities'], explained['scores'], strict=True)
-    rows = []
-    for docid, probability, score in sorted(scored, key=lambda entry: -entry[2]):
-        rows.append([docid, f'{100 * probability:.2f}%', f'{score:.4f}'])
+    rows = [
+        [docid, f'{100 * probability:.2f}%', f'{score:.4f}']
+        for docid, probability, score in sorted(scored, key=lambda entry: -entry[2])
+    ]
     return markdown(['passage', 'relevant', 'score'], rows)
 
 

@@ -246,10 +246,11 @@ def document_of_record(
     title = ''
     if TITLE_KEY in record and TITLE_KEY not in text_keys:
         title = _title_beside(text, record[TITLE_KEY], docid=docid, text_keys=text_keys)
-    fields = {}
-    for name, value in record.items():
-        if name != docid_key and name != TITLE_KEY and name not in text_keys:
-            fields[name] = value
+    fields = {
+        name: value
+        for name, value in record.items()
+        if name != docid_key and name != TITLE_KEY and name not in text_keys
+    }
     return Document(docid, text, title, plain_fields(fields) if fields else fields)
 
 

@@ -127,10 +127,11 @@ def _requirements(named: NamedIndex) -> str:
     """What building the index takes, in words: downloads, disk, and known hours."""
     encoder = catalog.find('encoders', named.encoder)
     collection = named.collection
-    parts = []
-    for entry in (encoder, collection):
-        if entry and 'download' in entry.values:
-            parts.append(f'the download of {entry.name} ({entry.values["download"]["size"]})')
+    parts = [
+        f'the download of {entry.name} ({entry.values["download"]["size"]})'
+        for entry in (encoder, collection)
+        if entry and 'download' in entry.values
+    ]
     passages = collection.values['passages']
     dtype = named.entry.values['vectors']
     dimension = encoder.values['dimension'] if encoder else _USUAL_DIMENSION

@@ -237,9 +237,7 @@ class Reranker(Ranker):
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         """As in `Ranker`. All topics are scored in one call: their inputs may share batches."""
-        run_of_topics: Run = {}
-        for topic in topics:
-            run_of_topics[topic.qid] = (run or {}).get(topic.qid, NO_HITS)
+        run_of_topics: Run = {topic.qid: (run or {}).get(topic.qid, NO_HITS) for topic in topics}
         heads = [ranking[: self.reads] for ranking in run_of_topics.values()]
         for topic, head in zip(topics, heads, strict=True):
             self.check(topic.text, head)

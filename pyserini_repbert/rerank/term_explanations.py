@@ -102,16 +102,15 @@ def contributions(
     names = encoder.term_names(terms.tolist())
     query_weights = query.weights_of(terms).tolist()
     passage_weights = passage.weights_of(terms).tolist()
-    shares: list[dict[str, Any]] = []
-    for name, of_query, of_passage in zip(names, query_weights, passage_weights, strict=True):
-        shares.append(
-            {
-                'term': name,
-                'query_weight': of_query,
-                'passage_weight': of_passage,
-                'contribution': of_query * of_passage,
-            }
-        )
+    shares: list[dict[str, Any]] = [
+        {
+            'term': name,
+            'query_weight': of_query,
+            'passage_weight': of_passage,
+            'contribution': of_query * of_passage,
+        }
+        for name, of_query, of_passage in zip(names, query_weights, passage_weights, strict=True)
+    ]
     shares.sort(key=lambda share: (-share['contribution'], share['term']))
     return shares
 

@@ -92,10 +92,11 @@ def settings_with_flags() -> list[str]:
     """The settings of an index that extensions add and `serve` has flags for: those with a
     description.
     """
-    names = []
-    for name, (_, default) in _added_settings('index_settings').items():
-        if getattr(default, 'description', None):
-            names.append(name)
+    names = [
+        name
+        for name, (_, default) in _added_settings('index_settings').items()
+        if getattr(default, 'description', None)
+    ]
     return names
 
 

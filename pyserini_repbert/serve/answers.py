@@ -341,9 +341,10 @@ def _add_provenance(
     """Add to each hit its rank and score in each part, and its grade."""
     ranks_in_parts = [_ranks(part.ranking) for part in parts]
     for hit in candidates:
-        places = []
-        for part, ranks in zip(parts, ranks_in_parts, strict=True):
-            places.append(_place(part, ranks.get(hit['docid'])))
+        places = [
+            _place(part, ranks.get(hit['docid']))
+            for part, ranks in zip(parts, ranks_in_parts, strict=True)
+        ]
         hit['provenance'] = places
         hit['grade'] = grades.get(hit['docid'])
 

@@ -279,10 +279,11 @@ class ServedIndex:
         One that an earlier generation had, and that can no longer be scanned, is searched
         exactly. Raises InputError if no ranking can be scanned.
         """
-        exact_of = {}
-        for name, ranking in self.index.offered.scanned.items():
-            if ranking.scan in self.settings.scans:
-                exact_of[name] = ranking.exact
+        exact_of = {
+            name: ranking.exact
+            for name, ranking in self.index.offered.scanned.items()
+            if ranking.scan in self.settings.scans
+        }
         refusals = {}
         for name, exact in exact_of.items():
             try:

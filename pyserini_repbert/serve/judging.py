@@ -13,8 +13,11 @@ from pyserini_repbert.collection.judging.own_settings import learning_in_use
 from pyserini_repbert.collection.judgments import Judgment, JudgmentStore, question_text
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.serve.added_fields import RANDOM
-from pyserini_repbert.serve.answer_models import (
-    API,
+from pyserini_repbert.serve.answer_models import API
+from pyserini_repbert.serve.answers import AnswerOptions
+from pyserini_repbert.serve.document_forms import display_parts
+from pyserini_repbert.serve.indexes import ServedIndex
+from pyserini_repbert.serve.judging_models import (
     AgreementInfo,
     JudgmentInfo,
     JudgmentsResponse,
@@ -25,9 +28,6 @@ from pyserini_repbert.serve.answer_models import (
     QuestionsResponse,
     QuestionState,
 )
-from pyserini_repbert.serve.answers import AnswerOptions
-from pyserini_repbert.serve.document_forms import display_parts
-from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.learning import CollectionLearner
 from pyserini_repbert.serve.requests import PipelineRequest
 from pyserini_repbert.serve.service import Service
@@ -60,8 +60,7 @@ def make_pool(
     Raises the errors of `Service.search`.
     """
     requests = [PipelineRequest(system=[name]) for name in index.searchable_systems()]
-    for stage in rerank:
-        requests.append(PipelineRequest(rerank=[stage]))
+    requests += [PipelineRequest(rerank=[stage]) for stage in rerank]
     limits = service.settings.limits
     docids: set[str] = set()
     for request in requests:
@@ -154,9 +153,10 @@ def _pooled_documents(
     """
     hits = index.with_shown_texts(question, Ranking(docids, [0.0] * len(docids)))
     all_fields = index.store.fields(docids, names)
-    documents = []
-    for hit, fields in zip(hits, all_fields, strict=True):
-        documents.append(_pooled_document(index, question, hit, fields))
+    documents = [
+        _pooled_document(index, question, hit, fields)
+        for hit, fields in zip(hits, all_fields, strict=True)
+    ]
     return documents
 
 
@@ -232,11 +232,10 @@ def judgments_answer(
             is_older=bool(judgment.version) and judgment.version != version,
         )
         listed.append(info)
-    agreement = []
-    for pair in store.agreements():
-        agreement.append(
-            AgreementInfo(judges=list(pair.judges), documents=pair.documents, kappa=pair.kappa)
-        )
+    agreement = [
+        AgreementInfo(judges=list(pair.judges), documents=pair.documents, kappa=pair.kappa)
+        for pair in store.agreements()
+    ]
     return JudgmentsResponse(api=API, index=index.alias, judgments=listed, agreement=agreement)
 
 
@@ -260,11 +259,10 @@ def questions_answer(index: ServedIndex, store: JudgmentStore, judge: str) -> Qu
     for judgment in store.judgments(judge):
         judged[judgment.question] = judged.get(judgment.question, 0) + 1
     pooled = store.pool_sizes()
-    questions = []
-    for text in texts:
-        questions.append(
-            QuestionState(text=text, judged=judged.get(text, 0), pooled=pooled.get(text))
-        )
+    questions = [
+        QuestionState(text=text, judged=judged.get(text, 0), pooled=pooled.get(text))
+        for text in texts
+    ]
     return QuestionsResponse(
         api=API,
         index=index.alias,

@@ -224,9 +224,10 @@ class ServiceTools:
                 return self.service.rerank(served, query, docids, spec, trace)
 
         ranking = await self.service.run(rerank, reranks=True)
-        hits: list[dict[str, Any]] = []
-        for rank, hit in enumerate(ranking, 1):
-            hits.append({'docid': hit.docid, 'score': hit.score, 'rank': rank})
+        hits: list[dict[str, Any]] = [
+            {'docid': hit.docid, 'score': hit.score, 'rank': rank}
+            for rank, hit in enumerate(ranking, 1)
+        ]
         return hits
 
     async def explain(

@@ -233,9 +233,10 @@ def _best_passages(
     nearest = index.passage_finder.with_stored_texts(query, document, n_passages)[0].excerpts
     numbers = {passage.number for passage in shown}
     others = [passage for passage in nearest if passage.number not in numbers]
-    passages: list[OutlinedPassage] = []
-    for rank, passage in enumerate([*shown, *others][:n_passages], 1):
-        passages.append(_outlined_passage(passage, rank))
+    passages: list[OutlinedPassage] = [
+        _outlined_passage(passage, rank)
+        for rank, passage in enumerate([*shown, *others][:n_passages], 1)
+    ]
     return sorted(passages, key=lambda passage: passage['start'])
 
 

@@ -156,9 +156,10 @@ class Rerankers:
         documents : of the index that is searched; None: texts of a client are reranked
         """
         rerankers = bind_documents([self._open_stage(spec, trace) for spec in specs], documents)
-        stages = []
-        for spec, reranker in zip(specs, rerankers, strict=True):
-            stages.append(BatchedRanker(reranker, self.queue_of(spec.name), str(spec)))
+        stages = [
+            BatchedRanker(reranker, self.queue_of(spec.name), str(spec))
+            for spec, reranker in zip(specs, rerankers, strict=True)
+        ]
         return stages
 
     def _open_stage(self, spec: StageSpec, trace: Trace) -> Reranker:

@@ -372,10 +372,11 @@ def read_documents(body: bytes) -> Edit:
     A document with an `id` has this docid, whatever else it has. Raises InputError, with its line,
     for the first that is not JSON or that no collection takes.
     """
-    documents = []
-    for number, line in enumerate(body.splitlines(), 1):
-        if line.strip():
-            documents.append(_identified(_parse(line, f'line {number}')))
+    documents = [
+        _identified(_parse(line, f'line {number}'))
+        for number, line in enumerate(body.splitlines(), 1)
+        if line.strip()
+    ]
     if not documents:
         raise InputError('the body has no documents: send one on each line, as JSON')
     return Edit(put=_documents(documents))

@@ -120,11 +120,12 @@ class Validator:
             return {}
         measure = self.settings.measure
         depths = range(max(map(len, self.candidates.values())) + 1)
-        values = {}
-        for depth, evaluation in evaluate_depths(
-            self.candidates, self.ranked, self.qrels, self.measures, depths
-        ):
-            values[depth] = evaluation.means[measure]
+        values = {
+            depth: evaluation.means[measure]
+            for depth, evaluation in evaluate_depths(
+                self.candidates, self.ranked, self.qrels, self.measures, depths
+            )
+        }
         # The smallest if several are equal.
         best = max(values, key=values.__getitem__)
         return {CUTOFF: best, AT_CUTOFF: values[best]}

@@ -219,8 +219,5 @@ def _headings_of(page: ReadPage, starts: Mapping[int, int]) -> tuple[Heading, ..
 
 def _pages_of(page: ReadPage, starts: Mapping[int, int]) -> tuple[PageStart, ...]:
     """Where printed pages begin; `starts` are the characters of rows in the text."""
-    pages = []
-    for row, number in page.pages.items():
-        if row in starts:
-            pages.append(PageStart(starts[row], number))
+    pages = [PageStart(starts[row], number) for row, number in page.pages.items() if row in starts]
     return tuple(pages)

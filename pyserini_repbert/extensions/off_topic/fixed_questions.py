@@ -32,9 +32,7 @@ def answered_questions() -> list[AnsweredQuestion]:
 
     Short answers are encoded soon.
     """
-    text_of = {}
-    for passage in open_corpus(_DEMO / 'corpus.jsonl.gz'):
-        text_of[passage.docid] = passage.text
+    text_of = {passage.docid: passage.text for passage in open_corpus(_DEMO / 'corpus.jsonl.gz')}
     qrels = read_qrels(_DEMO / 'qrels.train.txt.gz')
     answered = []
     for topic in read_topics(_DEMO / 'topics.train.tsv.gz'):

@@ -88,9 +88,10 @@ _FORM = TypeAdapter(KeptRecord)
 
 def write_kept(folder: Path, kept: KeptQuestions) -> None:
     """Write the file of a collection; until it is complete, readers get the one before."""
-    arrays = {}
-    for field in fields(FixedVectors):
-        arrays[field.name] = np.ascontiguousarray(getattr(kept.vectors, field.name), np.float32)
+    arrays = {
+        field.name: np.ascontiguousarray(getattr(kept.vectors, field.name), np.float32)
+        for field in fields(FixedVectors)
+    }
     arrays['rows'] = np.array([kept.shards[name].rows for name in kept.record.shards])
     arrays['scores'] = np.array([kept.shards[name].scores for name in kept.record.shards])
     record = _FORM.dump_json(kept.record).decode()
@@ -143,9 +144,10 @@ def read_kept(folder: Path) -> KeptQuestions | None:
         return None
     vectors = FixedVectors(**{name: kept.arrays[name] for name in names})
     rows = zip(kept.arrays['rows'], kept.arrays['scores'], strict=True)
-    shards = {}
-    for name, (own_rows, own_scores) in zip(kept.record.shards, rows, strict=True):
-        shards[name] = BestRows(own_rows, own_scores)
+    shards = {
+        name: BestRows(own_rows, own_scores)
+        for name, (own_rows, own_scores) in zip(kept.record.shards, rows, strict=True)
+    }
     return KeptQuestions(kept.record, vectors, shards)
 
 

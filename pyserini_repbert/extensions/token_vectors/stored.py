@@ -141,9 +141,10 @@ class TokenRows(VectorRows):
         parts = [self, *others]
         begins = [part.offsets for part in parts]
         offsets = copied_offsets(begins, rows)
-        copies = {}
-        for name, array in self._values().items():
-            copies[name] = np.empty((offsets[-1], *array.shape[1:]), array.dtype)
+        copies = {
+            name: np.empty((offsets[-1], *array.shape[1:]), array.dtype)
+            for name, array in self._values().items()
+        }
         for copied in copied_rows(begins, rows, offsets):
             for name, array in parts[copied.part]._values().items():
                 copies[name][copied.targets] = array[copied.sources]

@@ -109,10 +109,11 @@ def _problems(found: _Shapes, expected: _Shapes, unused: _Shapes) -> list[str]:
     expected : the shapes of the model's parameters
     unused : the shapes of tensors that the checkpoint may have beside them
     """
-    misshapen = []
-    for name, shape in (expected | unused).items():
-        if name in found and found[name] != shape:
-            misshapen.append(f'{name} {found[name]} instead of {shape}')
+    misshapen = [
+        f'{name} {found[name]} instead of {shape}'
+        for name, shape in (expected | unused).items()
+        if name in found and found[name] != shape
+    ]
     names_by_problem = {
         'missing': expected.keys() - found.keys(),
         'unexpected': found.keys() - expected.keys() - unused.keys(),
