@@ -717,7 +717,7 @@ class Ranker(StoredTexts, ABC):
     def unjudged(self, topic: Query) -> Unjudged | None:
         """Tells documents whose score for a topic says nothing about them; None: there are none.
 
-        Words, for example, do not find a document in another language than the question.
+        Words, for example, do not find a document whose language is not the question's.
         """
         return None
 

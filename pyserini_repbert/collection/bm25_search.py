@@ -97,7 +97,7 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
         return [score_of.get(docid) for docid in docids]
 
     def unjudged(self, topic: Query) -> Unjudged | None:
-        """As in `Ranker`: documents in another language than the question, if it is known."""
+        """As in `Ranker`: documents whose language is not the question's, if both are known."""
         languages = self.generation.languages
         if not languages:
             return None

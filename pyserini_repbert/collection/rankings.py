@@ -140,7 +140,7 @@ def default_fusion(rankings: Sequence[str]) -> FusionSettings:
 
     Two rankings are interpolated. Each score is taken above its ranking's background, as a share of
     the best score, or of the best score by chance (`Normalization.BACKGROUND`). Words do not judge
-    documents in another language than the question. The ranking that is
+    documents whose language is not the question's. The ranking that is
     first in `_by_strength` has the weight `DENSE_SHARE`. More than two rankings have equal weights.
     """
     if len(rankings) < 2:

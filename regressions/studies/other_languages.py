@@ -1,4 +1,4 @@
-"""Documents in another language than the question: is it better if their vectors stand for words?
+"""Documents whose language is not the question's: is it better if vectors stand for their words?
 
     python regressions/studies/other_languages.py --xquad FOLDER --work WORK
       [--folders regressions/studies/folders/*.txt] [--encoders e5-small minilm]
