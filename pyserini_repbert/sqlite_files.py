@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import sqlite3
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -150,19 +150,13 @@ def integrity_problems(connection: sqlite3.Connection) -> Iterator[str]:
             yield f'SQLite finds: {" ".join(str(problem).split())}'
 
 
-def schema_differences(
-    connection: sqlite3.Connection, schema: str, may_lack: Container[str] = ()
-) -> Iterator[str]:
-    """How the tables and indexes of a file differ from a schema's, a phrase each.
-
-    `may_lack` has what an earlier release did not make, as "table 'NAME'".
-    """
+def schema_differences(connection: sqlite3.Connection, schema: str) -> Iterator[str]:
+    """How the tables and indexes of a file differ from a schema's, a phrase each."""
     expected = _made_statements(schema)
     found = _statements(connection)
     for name in expected:
         if name not in found:
-            if name not in may_lack:
-                yield f'{name} is missing'
+            yield f'{name} is missing'
         elif found[name] != expected[name]:
             yield f'{name} has another definition'
     for name in found:
@@ -176,8 +170,7 @@ def _statements(connection: sqlite3.Connection) -> dict[str, str]:
     rows = connection.execute(
         'SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name'
     )
-    statements = {f"{kind} '{name}'": ' '.join(statement.split()) for kind, name, statement in rows}
-    return statements
+    return {f"{kind} '{name}'": ' '.join(statement.split()) for kind, name, statement in rows}
 
 
 @contextmanager

@@ -120,8 +120,7 @@ class Generation:
     folder : the collection's
     manifest : what the generation's file says
     sha256 : of the manifest: the generation's digest, which a copy of the collection shares
-    identity : of the collection, which a copy shares; None before it was written by a release with
-        identities
+    identity : of the collection, which a copy shares
     shards : its shards, in order; rows that are not live belong to other generations
     """
 
@@ -137,9 +136,10 @@ class Generation:
         self.folder = folder
         self.manifest = manifest
         self.sha256 = published.manifest_sha256
+        self.identity = manifest.identity
         with sqlite_errors(folder / STORE):
-            self.identity = read_identity(connection)
-        if manifest.identity != self.identity:
+            stored_identity = read_identity(connection)
+        if stored_identity != self.identity:
             raise DamagedFileError(
                 f'the manifests in {folder / GENERATIONS} are not of the collection in {STORE}: '
                 'restore the folder from a copy, or build the collection again'

@@ -25,7 +25,7 @@ class KnownCollection:
 
     Attributes
     ----------
-    identity : in hexadecimal; None for a collection that no release with identities has written
+    identity : in hexadecimal; None if its row is missing
     number : of its generation
     sha256 : the generation's digest
     """

@@ -16,7 +16,6 @@ from pyserini_repbert.sqlite_files import (
     SqliteForm,
     file_address,
     format_version,
-    make_tables,
     schema_differences,
     sqlite_errors,
     transaction,
@@ -25,35 +24,7 @@ from pyserini_repbert.sqlite_files import (
 ADVICE = 'restore it from a copy'
 _WAIT = 60  # seconds for another connection's lock
 
-# What files of earlier releases lack until they are written.
-_LATER_TABLES = """CREATE TABLE IF NOT EXISTS measured (
-    generation INTEGER PRIMARY KEY,
-    report TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS measured_rankings (qid TEXT PRIMARY KEY, docids TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS next_questions (qid TEXT PRIMARY KEY, place INTEGER, reason TEXT);
-CREATE TABLE IF NOT EXISTS model_grades (
-    question TEXT NOT NULL,
-    docid TEXT NOT NULL,
-    judge TEXT NOT NULL,
-    grade INTEGER NOT NULL,
-    judged TEXT NOT NULL,
-    generation TEXT NOT NULL,
-    version TEXT NOT NULL,
-    model TEXT NOT NULL,
-    prompt_sha256 TEXT NOT NULL,
-    PRIMARY KEY (question, docid, judge)
-);
-CREATE TABLE IF NOT EXISTS followed (manifest TEXT NOT NULL);
-"""
-_LATER_TABLE_NAMES = (
-    "table 'measured'",
-    "table 'measured_rankings'",
-    "table 'next_questions'",
-    "table 'model_grades'",
-    "table 'followed'",
-)
-_SCHEMA = f"""
+_SCHEMA = """
 CREATE TABLE questions (number INTEGER PRIMARY KEY, qid TEXT NOT NULL UNIQUE, text TEXT UNIQUE);
 CREATE TABLE pools (
     pool TEXT PRIMARY KEY,
@@ -84,7 +55,26 @@ CREATE TABLE learnings (
     report TEXT NOT NULL
 );
 CREATE TABLE progress (one INTEGER PRIMARY KEY CHECK (one = 1), state TEXT NOT NULL);
-{_LATER_TABLES}"""
+CREATE TABLE measured (
+    generation INTEGER PRIMARY KEY,
+    report TEXT NOT NULL
+);
+CREATE TABLE measured_rankings (qid TEXT PRIMARY KEY, docids TEXT NOT NULL);
+CREATE TABLE next_questions (qid TEXT PRIMARY KEY, place INTEGER, reason TEXT);
+CREATE TABLE model_grades (
+    question TEXT NOT NULL,
+    docid TEXT NOT NULL,
+    judge TEXT NOT NULL,
+    grade INTEGER NOT NULL,
+    judged TEXT NOT NULL,
+    generation TEXT NOT NULL,
+    version TEXT NOT NULL,
+    model TEXT NOT NULL,
+    prompt_sha256 TEXT NOT NULL,
+    PRIMARY KEY (question, docid, judge)
+);
+CREATE TABLE followed (manifest TEXT NOT NULL);
+"""
 _FORM = SqliteForm(
     application=0x70726A64,
     version=1,
@@ -116,10 +106,9 @@ class JudgmentFile:
                 if format_version(connection) == 0:
                     _FORM.make_in(connection, self.path)
                 _FORM.check(connection, self.path)
-                make_tables(connection, _LATER_TABLES)
                 yield connection
 
-    def _select(self, statement: str, **parameters: Any) -> list[Any]:
+    def select(self, statement: str, **parameters: Any) -> list[Any]:
         """The rows of a query; none without the file."""
         if not self.path.is_file():
             return []
@@ -127,11 +116,6 @@ class JudgmentFile:
             if connection is None:
                 return []
             return connection.execute(statement, parameters).fetchall()
-
-    def select_from(self, table: str, statement: str, **parameters: Any) -> list[Any]:
-        """The rows of a query of one of `_LATER_TABLES`; none in a file without this table."""
-        names = self._select('SELECT 1 FROM sqlite_schema WHERE name = :table', table=table)
-        return self._select(statement, **parameters) if names else []
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection | None]:
@@ -164,7 +148,7 @@ class JudgmentFile:
 
 def table_problems(connection: sqlite3.Connection) -> list[str]:
     """How the tables of a file differ from those that this release makes, a phrase each."""
-    return list(schema_differences(connection, _SCHEMA, _LATER_TABLE_NAMES))
+    return list(schema_differences(connection, _SCHEMA))
 
 
 def is_json(text: object, kind: type) -> bool:

@@ -152,7 +152,7 @@ class JudgmentStore(JudgmentFile):
 
     def questions(self) -> list[Query]:
         """All questions, in the order in which they came."""
-        rows = self._select('SELECT qid, text FROM questions ORDER BY number')
+        rows = self.select('SELECT qid, text FROM questions ORDER BY number')
         return [Query(qid, text) for qid, text in rows]
 
     def set_next_questions(self, questions: Sequence[NextQuestion]) -> None:
@@ -167,8 +167,7 @@ class JudgmentStore(JudgmentFile):
 
     def next_questions(self) -> list[str]:
         """The texts of the questions to judge first, in order."""
-        rows = self.select_from(
-            'next_questions',
+        rows = self.select(
             'SELECT text FROM next_questions JOIN questions USING (qid) WHERE place IS NOT NULL '
             'ORDER BY place',
         )
@@ -176,8 +175,7 @@ class JudgmentStore(JudgmentFile):
 
     def chosen_qids(self) -> set[str]:
         """The qids of questions that were chosen to be judged early, and not at random."""
-        rows = self.select_from(
-            'next_questions',
+        rows = self.select(
             'SELECT qid FROM next_questions WHERE reason <> :random',
             random=str(WhyNext.RANDOM),
         )
@@ -202,7 +200,7 @@ class JudgmentStore(JudgmentFile):
 
     def pool_sizes(self) -> dict[str, int]:
         """How many documents the newest pool of each question has, by the question's text."""
-        rows = self._select('SELECT question, docids FROM pools ORDER BY made')
+        rows = self.select('SELECT question, docids FROM pools ORDER BY made')
         return {question: len(self.parsed(docids, list)) for question, docids in rows}
 
     def add(self, judgments: Sequence[Judgment]) -> None:
@@ -230,16 +228,14 @@ class JudgmentStore(JudgmentFile):
 
     def judged_docids(self) -> set[str]:
         """The documents with a judgment, of a person or a language model."""
-        docids = {docid for (docid,) in self._select('SELECT DISTINCT docid FROM judgments')}
-        rows = self.select_from('model_grades', 'SELECT DISTINCT docid FROM model_grades')
+        docids = {docid for (docid,) in self.select('SELECT DISTINCT docid FROM judgments')}
+        rows = self.select('SELECT DISTINCT docid FROM model_grades')
         return docids | {docid for (docid,) in rows}
 
     def judged_versions(self) -> dict[str, list[str]]:
         """The versions that were judged, of a person or a language model, by docid."""
-        rows = self._select("SELECT docid, version FROM judgments WHERE version <> ''")
-        rows += self.select_from(
-            'model_grades', "SELECT docid, version FROM model_grades WHERE version <> ''"
-        )
+        rows = self.select("SELECT docid, version FROM judgments WHERE version <> ''")
+        rows += self.select("SELECT docid, version FROM model_grades WHERE version <> ''")
         versions: dict[str, list[str]] = {}
         for docid, version in rows:
             versions.setdefault(docid, []).append(version)
@@ -292,9 +288,7 @@ class JudgmentStore(JudgmentFile):
 
     def docids_without_version(self) -> list[str]:
         """The documents with a judgment that does not say which text was judged."""
-        rows = self._select(
-            "SELECT DISTINCT docid FROM judgments WHERE version = '' ORDER BY docid"
-        )
+        rows = self.select("SELECT DISTINCT docid FROM judgments WHERE version = '' ORDER BY docid")
         return [docid for (docid,) in rows]
 
     def set_versions(self, versions: Mapping[str, str]) -> None:
@@ -318,7 +312,7 @@ class JudgmentStore(JudgmentFile):
         judge : only her judgments; None: all judges'
         question : only judgments for this question; None: for all questions
         """
-        rows = self._select(
+        rows = self.select(
             'SELECT question, docid, grade, judge, comment, pool, judged, generation, version '
             'FROM judgments JOIN questions ON questions.text = question '
             'WHERE (:judge IS NULL OR judge = :judge) '
@@ -337,12 +331,12 @@ class JudgmentStore(JudgmentFile):
 
     def count(self) -> int:
         """How many judgments there are."""
-        rows = self._select('SELECT COUNT(*) FROM judgments')
+        rows = self.select('SELECT COUNT(*) FROM judgments')
         return rows[0][0] if rows else 0
 
     def topics(self) -> list[Query]:
         """The questions with a judgment, as topics."""
-        rows = self._select(
+        rows = self.select(
             'SELECT qid, text FROM questions WHERE text IN (SELECT question FROM judgments) '
             'ORDER BY number'
         )
@@ -414,7 +408,7 @@ class JudgmentStore(JudgmentFile):
 
     def learnings(self) -> list[Learning]:
         """All that was learned or set, the newest last."""
-        rows = self._select(
+        rows = self.select(
             'SELECT number, folder, learned, generation, judgments, encoder_weights, in_use, '
             'report FROM learnings ORDER BY number'
         )
@@ -451,7 +445,7 @@ class JudgmentStore(JudgmentFile):
 
     def progress(self) -> dict[str, Any]:
         """What `set_progress` said last; empty before."""
-        rows = self._select('SELECT state FROM progress')
+        rows = self.select('SELECT state FROM progress')
         return self.parsed(rows[0][0], dict) if rows else {}
 
     def problems(self) -> Iterator[str]:
@@ -518,12 +512,8 @@ def _row_problems(connection: sqlite3.Connection) -> Iterator[str]:
             _checked(judgment)
         except (InputError, TypeError, AttributeError) as error:
             yield f'judgment {number}: {error}'
-    here = {name for (name,) in connection.execute('SELECT name FROM sqlite_schema')}
-    if 'model_grades' in here:
-        yield from _model_grade_problems(connection)
+    yield from _model_grade_problems(connection)
     for table, column, kind in _JSON_COLUMNS:
-        if table not in here:
-            continue
         for number, text in connection.execute(f'SELECT rowid, {column} FROM {table}'):
             if not is_json(text, kind):
                 yield f'row {number} of {table} has invalid JSON in {column}'

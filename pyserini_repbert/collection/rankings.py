@@ -56,9 +56,7 @@ def first_rankings(settings: CollectionSettings) -> tuple[str, ...]:
     rankings = [str(CollectionRanking.DENSE)]
     if settings.sparse is SparseKind.BM25:
         rankings.append(str(CollectionRanking.BM25))
-    for kind in settings.further_models:
-        if not kind.rescores:
-            rankings.append(kind.ranking)
+    rankings += [kind.ranking for kind in settings.further_models if not kind.rescores]
     return tuple(rankings)
 
 

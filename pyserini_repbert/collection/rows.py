@@ -129,11 +129,10 @@ class StagedRows:
             'AND docno IN (SELECT value FROM json_each(?))',
             [json.dumps(docnos)],
         )
-        locations = {
+        return {
             (docno, number, digest): RowOfShard(shard, row)
             for docno, number, digest, shard, row in rows
         }
-        return locations
 
     def shard_name(self, shard: int) -> str:
         """The name of a shard, by its number. Raises sqlite3.DataError for none of this number."""

@@ -29,7 +29,6 @@ from pyserini_repbert.extension import Representation, representations
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.ranking import (
     Excerpts,
@@ -211,6 +210,7 @@ class CollectionSearcher(Fusion, recorded_as='CollectionSearcher'):
 
     def _ranking_of_words(self) -> Bm25DocumentSearcher:
         from pyserini_repbert.collection.bm25_search import Bm25DocumentSearcher
+        from pyserini_repbert.lucene.sparse_settings import SparseSettings
 
         settings = self._search_settings
         usual = SparseSettings()

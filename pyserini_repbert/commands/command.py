@@ -205,7 +205,8 @@ class Parser(argparse.ArgumentParser):
         options, rest = super().parse_known_args(args, namespace)
         if rest:
             # Refused here, because argparse leaves the rest of an action to the parser above it.
-            self.error(f'unrecognized arguments: {" ".join(rest)}')
+            advice = self._advice_on_question(options, rest)
+            self.error(f'unrecognized arguments: {" ".join(rest)}{advice}')
         check_outputs_outside(options)
         options.command = [*self.prog.split(), *self._given]
         Parser.resumable = options.output if hasattr(options, 'resume') else None
@@ -231,6 +232,20 @@ class Parser(argparse.ArgumentParser):
                 break
         raise InputError(f'{message}{hint} (see {self.prog} --help)')
 
+    def _advice_on_question(self, options: argparse.Namespace, rest: Sequence[str]) -> str:
+        """How to give words without a flag as the question; '' if they are none.
+
+        Parameters
+        ----------
+        options : what was read; `query` has the first word of a question without quotes
+        rest : the words that belong to no flag
+        """
+        if '--query' not in self._option_string_actions or any(map(_is_flag, rest)):
+            return ''
+        if options.query:
+            return "; put a question of several words in quotes: --query 'who fixes it'"
+        return f'; give the question as --query {shlex.quote(" ".join(rest))}'
+
     def _advice_on_dashes(self, message: str) -> str:
         """How to give a value that begins with a dash, which argparse takes for a flag; '' if none
         follows the flag that lacks its value.
@@ -242,6 +257,10 @@ class Parser(argparse.ArgumentParser):
             if is_lacking and is_value and value not in self._option_string_actions:
                 return f'; a value that begins with - follows an equals sign: {flag}={value[:60]}'
         return ''
+
+
+def _is_flag(word: str) -> bool:
+    return word.startswith('-')
 
 
 def _hint(program: str, unknown: str, known: Collection[str]) -> str:

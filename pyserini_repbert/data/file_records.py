@@ -147,6 +147,23 @@ class FileRecords:
         self.unchanged.add(name)
         return record
 
+    def way_before(self, name: str, path: Path) -> str:
+        """How a file was read that is as it was, by its times; '' for others.
+
+        Parameters
+        ----------
+        name : its path in the corpus
+        path : where it is
+        """
+        known = self.known.get(name)
+        if known is None or self._checksum or not known.content.is_settled:
+            return ''
+        try:
+            is_unchanged = FileState.of(path) == known.content.state
+        except OSError:
+            return ''
+        return known.way if is_unchanged else ''
+
     def _same_content(self, known: FileContent, path: Path) -> FileContent | None:
         """The content of a file that is as it was before; None if it differs."""
         state = FileState.of(path)

@@ -24,7 +24,7 @@ from pyserini_repbert.index.manifest import (
 )
 from pyserini_repbert.index.records import TermWeightsSettings
 from pyserini_repbert.index.term_weights import TermWeightsBundle
-from pyserini_repbert.lucene.sparse_settings import recorded_language
+from pyserini_repbert.lucene.index_record import recorded_language
 
 
 def check_index(folder: StrPath) -> str:

@@ -22,10 +22,10 @@ from pyserini_repbert.files import StrPath, atomic_folder
 from pyserini_repbert.index.lucene import check_target
 from pyserini_repbert.index.records import MODEL_DIGESTS
 from pyserini_repbert.index.term_weights import TermWeightsBundle
+from pyserini_repbert.lucene.index_record import EPIC_IMPACT, MANIFEST
 from pyserini_repbert.lucene.indexer import LuceneWriter
 from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
 from pyserini_repbert.lucene.searcher import PASSAGE_FIELD
-from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, MANIFEST
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 
 LEVELS = 255

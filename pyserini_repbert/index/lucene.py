@@ -16,11 +16,11 @@ from pyserini_repbert.data.values import Choice
 from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_folder, check_replaced
+from pyserini_repbert.lucene.index_record import MANIFEST
 from pyserini_repbert.lucene.indexer import LuceneWriter
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
 from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
 from pyserini_repbert.lucene.searcher import PASSAGE_FIELD
-from pyserini_repbert.lucene.sparse_settings import MANIFEST
 
 logger = logging.getLogger(__name__)
 

@@ -56,7 +56,7 @@ with jvm.started_ahead(few_queries=True, more_options=[f'-XX:DumpLoadedClassList
 """
 # The options of `make_archives` are part of an archive's name: who changes them, or the list above,
 # changes this number.
-_EDITION = 6
+_EDITION = 7
 _LINKED = '-XX:+AOTClassLinking'
 # The first Java that links the classes of an archive.
 _LINKING_JAVA = 24

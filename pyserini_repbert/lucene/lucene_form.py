@@ -8,7 +8,7 @@ from pathlib import Path
 from pyserini_repbert.checksums import CHECKSUMS
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.folder_forms import FolderForm
-from pyserini_repbert.lucene.sparse_settings import MANIFEST
+from pyserini_repbert.lucene.index_record import MANIFEST
 
 _SEGMENT = '_[0-9a-z]+'
 _OF_SEGMENTS = 'si cfs cfe fnm fdt fdx fdm nvd nvm tvd tvx tvm kdd kdi kdm dii dim liv'

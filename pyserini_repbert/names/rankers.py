@@ -7,15 +7,18 @@ import inspect
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.files import StrPath, cache_folder
-from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, SparseSettings, built_variant
+from pyserini_repbert.lucene.index_record import EPIC_IMPACT, built_variant
 from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.ranking import Ranker
+
+if TYPE_CHECKING:
+    from pyserini_repbert.lucene.sparse_settings import SparseSettings
 
 _FORM = re.compile(r'[^\W\d][\w.]*:[^\W\d]\w*')
 
@@ -97,10 +100,9 @@ def arguments_of(
     for option in options:
         if option not in known:
             raise InputError(f"'{name}' ({kind.__name__}) has no option '{option}': leave it out")
-    arguments = {}
-    for key, value in settings.items():
-        if key in known and value is not None:
-            arguments[key] = value
+    arguments = {
+        key: value for key, value in settings.items() if key in known and value is not None
+    }
     return arguments | dict(options)
 
 
@@ -147,6 +149,8 @@ def find_sparse(
             "with the ranking 'bm25'",
             parameters=('index', 'rankings'),
         )
+    from pyserini_repbert.lucene.sparse_settings import SparseSettings
+
     folder = index_folder(location, download)
     if built_variant(folder) == EPIC_IMPACT:
         raise MismatchError(

@@ -8,13 +8,9 @@ from typing import Any
 
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.lucene.impacts import ImpactQueryEncoder, ImpactSearcher
+from pyserini_repbert.lucene.index_record import EPIC_IMPACT, built_variant, recorded_language
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher, index_folder
-from pyserini_repbert.lucene.sparse_settings import (
-    EPIC_IMPACT,
-    built_variant,
-    default_settings,
-    recorded_language,
-)
+from pyserini_repbert.lucene.sparse_settings import default_settings
 from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.names.rankers import (
     arguments_of,

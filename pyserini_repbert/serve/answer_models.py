@@ -746,33 +746,24 @@ class QuestionGain(TypedDict):
 
 
 class LearningReport(TypedDict):
-    """What a learning gained on held-out questions.
-
-    A report of an earlier release has no interval and no winner, and its `baseline` is the best
-    ranking that learned nothing.
-    """
+    """What a learning gained on held-out questions."""
 
     gain: Annotated[float, Field(description='mean nDCG@10 minus the mean nDCG@10 of `baseline`')]
     standard_error: Annotated[float, Field(description='of the gain')]
-    low: NotRequired[Annotated[float, Field(description='of the 95% interval of the gain')]]
-    high: NotRequired[Annotated[float, Field(description='of the 95% interval of the gain')]]
+    low: Annotated[float, Field(description='of the 95% interval of the gain')]
+    high: Annotated[float, Field(description='of the 95% interval of the gain')]
     p: Annotated[float, Field(description='of the paired t-test, two-sided')]
     is_convincing: Annotated[bool, Field(description='whether the gain is more than noise')]
-    is_worth_using: NotRequired[
-        Annotated[
-            bool,
-            Field(
-                description='whether the gain is more than noise, or likely at little risk; '
-                'otherwise it is used only with `even_if_worse`'
-            ),
-        ]
+    is_worth_using: Annotated[
+        bool,
+        Field(
+            description='whether the gain is more than noise, or likely at little risk; otherwise '
+            'it is used only with `even_if_worse`'
+        ),
     ]
     baseline: Annotated[str, Field(description='the present search, a name of `means`')]
-    winner: NotRequired[
-        Annotated[
-            str,
-            Field(description='the best search, a name of `means`; `baseline`: the present one'),
-        ]
+    winner: Annotated[
+        str, Field(description='the best search, a name of `means`; `baseline`: the present one')
     ]
     topics: Annotated[int, Field(description='questions that were learned from')]
     means: Annotated[dict[str, float], Field(description='mean nDCG@10 of each ranking')]

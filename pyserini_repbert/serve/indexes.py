@@ -26,9 +26,9 @@ from pyserini_repbert.indexes.lucene.lucene_index import techniques_of
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.offered import ScannedRanking
 from pyserini_repbert.indexes.stores import DocumentStore
+from pyserini_repbert.lucene.index_record import built_variant
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.query_words import word_finder
-from pyserini_repbert.lucene.sparse_settings import built_variant
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.names.sparse import check_impact_encoder
 from pyserini_repbert.pipeline.opening import open_resolved, open_searcher
@@ -382,11 +382,9 @@ class ServedIndex:
         if self.settings.sparse is not None and self.index.searches_words:
             return []
         offered = self.index.offered
-        names = []
-        for name in offered.names:
-            if name not in offered.scanned or name in self._rankers:
-                names.append(name)
-        return names
+        return [
+            name for name in offered.names if name not in offered.scanned or name in self._rankers
+        ]
 
     @property
     def scanned(self) -> dict[str, ScannedRanking]:

@@ -13,8 +13,8 @@ from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.impacts import ImpactSearcher
+from pyserini_repbert.lucene.index_record import record_of
 from pyserini_repbert.lucene.searcher import index_folder
-from pyserini_repbert.lucene.sparse_settings import record_of
 from pyserini_repbert.systems.encoders import term_weights_encoder
 
 # Query weights are sent in hundredths: Anserini takes whole numbers.

@@ -71,6 +71,25 @@ def test_a_text_without_a_word_is_said_and_is_no_document(sync, tmp_path):
     assert docids() == ['a.md', 'b.txt', 'd.md']
 
 
+def test_empty_notes_and_pages_are_no_documents(sync, tmp_path):
+    """They were counted, though no question can be about them."""
+    files = {
+        'a.md': 'cat',
+        'empty.md': ' \n',
+        'header.md': '---\n---\n',
+        'tagged.md': '---\ntags: [soil]\n---\n',
+        'picture.md': '![](roof.jpg)',
+        'blank.html': '<html><body></body></html>',
+        'named.html': '<title>Roof</title>',
+        'new.ipynb': '{"cells": [], "nbformat": 4, "nbformat_minor": 5}',
+    }
+    write_files(tmp_path / 'docs', files)
+    without = '1 .html without text, 1 .ipynb without text, 2 .md without text'
+    assert sync()[2] == f'not read: {without}\n'
+    # Their file's name or a filter finds the others.
+    assert docids() == ['a.md', 'named', 'picture.md', 'tagged.md']
+
+
 def test_every_sync_says_what_is_not_read(sync, tmp_path):
     write_files(tmp_path / 'docs', {'a.md': 'x', 'b.csv': 'k,v\n1,2\n', 'c.zip': 'PK', 'd': 'P\0'})
     for _ in range(2):

@@ -220,6 +220,28 @@ def test_an_error_of_an_action_names_its_own_help(arguments, problem, capsys):
     )
 
 
+@pytest.mark.parametrize(
+    ('words', 'advice'),
+    [
+        (['--index', 'mine', 'boiler'], 'give the question as --query boiler'),
+        (['who fixes it', '--index', 'mine'], "give the question as --query 'who fixes it'"),
+        (['--query', 'who', 'fixes', 'it'], 'put a question of several words in quotes: --query'),
+    ],
+)
+def test_a_question_without_its_flag(words, advice, capsys):
+    from pyserini_repbert.commands.search import main
+
+    assert run(main, words) == 2
+    assert f'; {advice}' in capsys.readouterr().err
+
+
+def test_a_flag_that_is_not_known_is_no_question(capsys):
+    from pyserini_repbert.commands.search import main
+
+    assert run(main, ['--index', 'mine', '--wrong', 'boiler']) == 2
+    assert '--query' not in capsys.readouterr().err
+
+
 def test_a_value_that_begins_with_a_dash():
     flags = parser('search', 'searches')
     flags.add_argument('--query')

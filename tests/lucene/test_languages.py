@@ -15,16 +15,12 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.check import check_index
 from pyserini_repbert.index.lucene import build_lucene_index
 from pyserini_repbert.lucene.analysis import Analyzer, Token, analyzed_languages
+from pyserini_repbert.lucene.index_record import recorded_language
 from pyserini_repbert.lucene.indexer import LuceneWriter
 from pyserini_repbert.lucene.languages import LANGUAGES, check_language, language_of
 from pyserini_repbert.lucene.query_words import word_finder
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
-from pyserini_repbert.lucene.sparse_settings import (
-    Rm3,
-    SparseSettings,
-    default_settings,
-    recorded_language,
-)
+from pyserini_repbert.lucene.sparse_settings import Rm3, SparseSettings, default_settings
 from pyserini_repbert.names.sparse import open_sparse
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec

@@ -9,6 +9,7 @@ import pytest
 
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.lucene import (
+    index_record,
     json_values,
     pyserini_names,
     searcher as lucene_searcher,
@@ -231,24 +232,24 @@ def test_an_index_of_another_lucene():
 
 def test_an_index_without_a_record(tmp_path):
     assert sparse_settings.default_settings(tmp_path) == SparseSettings()
-    assert sparse_settings.built_variant(tmp_path) is None
+    assert index_record.built_variant(tmp_path) is None
 
 
 @pytest.mark.parametrize('damaged', ['[]', '{', '{"variant": 3, "k1": [], "b": 0}'])
 def test_a_damaged_record_says_nothing(tmp_path, damaged):
-    (tmp_path / sparse_settings.MANIFEST).write_text(damaged)
+    (tmp_path / index_record.MANIFEST).write_text(damaged)
     assert sparse_settings.default_settings(tmp_path) == SparseSettings()
-    assert sparse_settings.built_variant(tmp_path) is None
+    assert index_record.built_variant(tmp_path) is None
 
 
 def test_a_record_without_constants(tmp_path):
-    (tmp_path / sparse_settings.MANIFEST).write_text('{"variant": "bm25"}')
-    assert sparse_settings.built_variant(tmp_path) == 'bm25'
+    (tmp_path / index_record.MANIFEST).write_text('{"variant": "bm25"}')
+    assert index_record.built_variant(tmp_path) == 'bm25'
     assert sparse_settings.default_settings(tmp_path) == SparseSettings()
 
 
 def test_a_record_with_constants(tmp_path):
-    (tmp_path / sparse_settings.MANIFEST).write_text('{"variant": "deepct", "k1": 10, "b": 0.9}')
+    (tmp_path / index_record.MANIFEST).write_text('{"variant": "deepct", "k1": 10, "b": 0.9}')
     assert sparse_settings.default_settings(tmp_path) == SparseSettings(k1=10.0, b=0.9)
 
 

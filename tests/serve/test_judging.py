@@ -299,16 +299,6 @@ def test_what_is_not_better_is_used_only_by_those_who_insist(client, folder):
     assert insisted.json()['in_use'] is True
 
 
-def test_the_report_of_an_earlier_release_is_shown(client, folder):
-    for number in range(N_QUESTIONS):
-        judge(client, f'cat w{number}', f'wanted{number}', 2)
-    learning = learn_from_judgments(folder)
-    newer = ('winner', 'low', 'high')
-    report = {name: value for name, value in learning.report.items() if name not in newer}
-    judgments_of(folder).add_learning(replace(learning, number=2, report=report))
-    assert client.get('/v1/mine/learn').json()['report'] == report
-
-
 def test_without_judgments_learning_is_refused_at_once(client, folder):
     """The answer was 'running', and the learning failed later."""
     refused = client.post('/v1/mine/learn', json={})

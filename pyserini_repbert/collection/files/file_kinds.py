@@ -98,9 +98,14 @@ class TextKind(CorpusKind):
         for location, item in super().documents(file):
             if isinstance(item, Document):
                 item = replace(item, docid=file.docid)
-                if not (item.text.strip() or item.title or item.fields):
+                if _is_empty(item):
                     raise without_text()
             yield location, item
+
+
+def _is_empty(document: Document) -> bool:
+    """Whether neither a question nor a filter can find a document."""
+    return not (document.text.strip() or document.title or document.fields)
 
 
 @dataclass(frozen=True)
@@ -123,6 +128,8 @@ class PageKind(FileKind):
 
         markup = decode_page(read_page(file.path))
         document = document_of_html(file.docid, markup, self.main_content)
+        if _is_empty(document):
+            raise without_text()
         yield str(file.path), document
 
 

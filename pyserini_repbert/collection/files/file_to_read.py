@@ -26,6 +26,7 @@ class FileToRead:
     is_alone : whether the file is the whole corpus
     encodings : gets the encoding of a file that is not in Unicode
     title_column : of a table, that is the title of its rows; '': as the table says
+    answers_another : of a mail: whether the corpus has the mail that it answers
     """
 
     path: Path
@@ -34,6 +35,7 @@ class FileToRead:
     is_alone: bool = False
     encodings: dict[Path, str] = field(default_factory=dict, compare=False)
     title_column: str = ''
+    answers_another: bool = False
 
     def note_encoding(self, encoding: str) -> None:
         """Note in which encoding the file is; '' for Unicode, the expected encoding."""

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pyserini_repbert.collection.files.converting import CONVERTED, FileConverter
 from pyserini_repbert.collection.files.file_kinds import KINDS, ConvertedKind, FileKind, OwnKind
 from pyserini_repbert.collection.files.file_to_read import FileToRead
 from pyserini_repbert.collection.files.planned_files import Plan, PlannedFile
-from pyserini_repbert.collection.files.stated_dates import DATE, date_of_path, title_with_year
+from pyserini_repbert.collection.files.stated_dates import (
+    DATE,
+    date_of_path,
+    name_date,
+    title_with_year,
+)
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.file_records import FileContent, FileRecord, look_at
 from pyserini_repbert.data.origins import name_in_corpus
@@ -20,10 +26,14 @@ from pyserini_repbert.data.seen_docids import SeenDocids
 from pyserini_repbert.data.unread_files import UnreadableFile, UnreadFile, UnreadFiles, is_broken
 from pyserini_repbert.errors import InputError
 
+if TYPE_CHECKING:
+    from pyserini_repbert.collection.files.mail_threads import MailThreads
+
 # What a file raises that cannot be read: somebody may have removed it meanwhile.
 _FILE_ERRORS = (UnreadableFile, InputError, OSError)
 # Kinds whose rows may get their titles from a column.
 _TABLES = frozenset(('table', 'parquet', 'workbook'))
+_MAIL = 'mail'
 _MOST_HELD = 16_000_000  # characters of the documents of a file
 _Item = TypeVar('_Item', Passage, Document)
 _Read = Callable[[FileKind, FileToRead], Iterator[tuple[str, _Item | BadPassage]]]
@@ -186,6 +196,8 @@ class FolderCorpus(Corpus):
         if file.reader is not None:
             return ''
         way = ' '.join([file.kind, *self._fields])
+        if file.kind == _MAIL:
+            return f'{way} {self._threads.way_of(file.path)}'
         has_title = self._title_column and file.kind in _TABLES
         return f'{way} title={self._title_column}' if has_title else way
 
@@ -257,10 +269,11 @@ class FolderCorpus(Corpus):
     def _kinds_and_files(
         self, files: Sequence[PlannedFile]
     ) -> Iterator[tuple[FileKind, FileToRead]]:
-        converted = []
-        for planned in files:
-            if planned.kind in CONVERTED:
-                converted.append((planned.kind, self._file_to_read(planned)))
+        converted = [
+            (planned.kind, self._file_to_read(planned))
+            for planned in files
+            if planned.kind in CONVERTED
+        ]
         with FileConverter(converted, looks=self.records is not None) as converter:
             for planned in files:
                 yield _kind_of(planned, converter), self._file_to_read(planned)
@@ -273,7 +286,17 @@ class FolderCorpus(Corpus):
             self._is_alone,
             self.encodings,
             title_column=self._title_column,
+            answers_another=planned.kind == _MAIL and self._threads.answers_another(planned.path),
         )
+
+    @cached_property
+    def _threads(self) -> MailThreads:
+        """Which mails answer others; of a corpus that has a mail."""
+        from pyserini_repbert.collection.files.mail_threads import MailThreads
+
+        mails = [file.path for file in self._files if file.kind == _MAIL]
+        files = {name_in_corpus(self.name, path): path for path in mails}
+        return MailThreads.of_files(files, self.records)
 
     def _note(self, file: FileToRead, error: UnreadableFile | None) -> None:
         """Note that a file could not be read, or, without an error, that it could."""
@@ -291,11 +314,11 @@ class FolderCorpus(Corpus):
 
 
 def _with_date_of_path(document: Document, path_date: str) -> Document:
-    """The document with the date of its file's path, unless it has one, or the path has none."""
-    has_date = any(name.casefold() == DATE for name in document.fields)
-    if has_date or not path_date:
-        return document
-    return replace(document, fields={**document.fields, DATE: path_date})
+    """The document with a field `date`: its own, in any case of letters, or that of its path."""
+    fields = name_date(document.fields)
+    if path_date and DATE not in fields:
+        fields = {**fields, DATE: path_date}
+    return replace(document, fields=fields)
 
 
 def _is_within(document: Document, file: FileToRead) -> bool:

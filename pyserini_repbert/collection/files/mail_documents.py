@@ -21,6 +21,7 @@ from pyserini_repbert.collection.files.mail_headers import header, parse_message
 from pyserini_repbert.collection.files.mail_people import Person, people_of
 from pyserini_repbert.collection.files.mail_quotes import without_quote
 from pyserini_repbert.collection.files.mail_text import read_body
+from pyserini_repbert.collection.files.mail_threads import answered_mail
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.suffixes import APPLE_MAIL, has_suffix_or_packed
 from pyserini_repbert.data.unread_files import UnreadableFile, without_text
@@ -33,17 +34,19 @@ _ESCAPED_ENVELOPE = re.compile(rb'>+From ')
 _HEADER = re.compile(rb'[!-9;-~]+[ \t]*:|>From ')
 _RTF = b'\nContent-Type: application/rtf'
 _IDENTIFIER = re.compile(rb'^message-id:\s{0,20}<([^<>\s]{1,1000})>', re.IGNORECASE | re.MULTILINE)
-_NAMED_IDENTIFIER = re.compile(r'<([^<>\s]{1,1000})>')
 # The first line of a file of Apple Mail: how many bytes the message below has.
 _SIZE = re.compile(rb'[ \t]*(\d{1,10})[ \t]*\r?\n')
 
 
 def mail_documents(file: FileToRead) -> Iterator[Document]:
-    """The document of a file with one message."""
+    """The document of a file with one message, without its quote of a mail that the corpus has."""
     raw = read_bytes(file.path)
     if has_suffix_or_packed(file.path.name, APPLE_MAIL):
         raw = _message_of_apple(raw)
-    yield document_of_mail(file.docid, raw)
+    document = document_of_mail(file.docid, raw)
+    if file.answers_another:
+        document = replace(document, text=without_quote(document.text))
+    yield document
 
 
 def _message_of_apple(raw: bytes) -> bytes:
@@ -178,20 +181,13 @@ def _read_mail(raw: bytes) -> _Mail:
             subject=subject,
             body=read_body(message),
             fields=_fields(message, people),
-            answered=_answered(message),
+            answered=answered_mail(message),
         )
     except (MessageError, LookupError, ValueError, RecursionError, AttributeError) as error:
         if isinstance(error, UnreadableFile):
             raise
         # What the standard library raises for headers that no mail program writes.
         raise UnreadableFile(f'not a readable mail ({error})') from error
-
-
-def _answered(message: EmailMessage) -> str:
-    """The Message-ID of the mail that a message answers; '' for none."""
-    stated = header(message, 'in-reply-to') or header(message, 'references')
-    identifiers = _NAMED_IDENTIFIER.findall(stated)
-    return identifiers[-1] if identifiers else ''
 
 
 def _fields(

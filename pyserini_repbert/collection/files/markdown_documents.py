@@ -69,7 +69,8 @@ def document_of_markdown(docid: str, text: str, name: str = '') -> Document:
 
     The header that may begin the file, YAML or TOML, becomes fields. Its `title`, as it is written,
     is the document's title; without it, the first heading is, if there is no prose before it. A
-    heading that is the title is left out of the text. A page without either is called `name`.
+    heading that is the title is left out of the text. A page without either is called `name`. An
+    empty one is not: nobody looks for it.
 
     Raises ValueError for a header that is not YAML or TOML, or has a list as title.
     """
@@ -77,7 +78,8 @@ def document_of_markdown(docid: str, text: str, name: str = '') -> Document:
     header = _read_header(text)
     page = read_markdown(text[header.end :], 1 + text.count('\n', 0, header.end))
     page.title = ' '.join(header.title.split())
-    titled = titled_text(page, name)
+    is_empty = not header.fields and not text[header.end :].strip()
+    titled = titled_text(page, '' if is_empty else name)
     return _document(docid, titled.title, header, titled.placed)
 
 

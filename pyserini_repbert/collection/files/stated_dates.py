@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Mapping
 from datetime import date
 from pathlib import PurePosixPath
-from typing import IO
+from typing import IO, Any
 
 # Of a document, as mail and the front matter of notes have it.
 DATE = 'date'
@@ -89,6 +90,17 @@ def title_with_year(title: str, path: str) -> str:
             return title
         return f'{title} ({part})'
     return title
+
+
+def name_date(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Fields with the name `date` for `Date`, `DATE` or the like.
+
+    If `date` is among them already, all stay as they are; of several others, the first one is it.
+    """
+    dates = [name for name in fields if name.casefold() == DATE]
+    if not dates or DATE in dates:
+        return fields
+    return {DATE if name == dates[0] else name: value for name, value in fields.items()}
 
 
 def day_of_pdf(stated: str) -> str:

@@ -23,6 +23,7 @@ from pyserini_repbert.archives import FREE_BYTES, MAX_RATIO
 from pyserini_repbert.collection.files.file_to_read import FileToRead, read_text
 from pyserini_repbert.collection.files.html_documents import value_of_text
 from pyserini_repbert.collection.files.row_titles import title_column
+from pyserini_repbert.collection.files.stated_dates import name_date
 from pyserini_repbert.collection.files.table_headers import rows_above_header
 from pyserini_repbert.data.documents import (
     DOCID_KEYS,
@@ -438,7 +439,7 @@ class _Row:
         if not text:
             text = _named_cells(values, but=title_name if title else '')
         typed = {name: _typed(value) for name, value in values.items()}
-        return Document(docid, text, title, plain_fields(typed))
+        return Document(docid, text, title, plain_fields(name_date(typed)))
 
 
 def _named_cells(values: Mapping[str, Any], but: str) -> str:

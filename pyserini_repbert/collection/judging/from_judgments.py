@@ -218,12 +218,7 @@ def use_learning(folder: Path, in_use: bool, even_if_worse: bool = False) -> Lea
 
 def _check_better(folder: Path, report: Mapping[str, Any]) -> None:
     """Raises NotBetterError for a learning that is not better than the search was then."""
-    if 'winner' not in report:
-        raise NotBetterError(
-            f'what {folder} learned was not compared with the present search: let it learn again',
-            parameters=('even_if_worse',),
-        )
-    if report.get('is_worth_using', report['is_convincing']):
+    if report['is_worth_using']:
         return
     problem = 'not better than'
     if report['gain'] < 0:

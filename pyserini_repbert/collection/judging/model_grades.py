@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from pyserini_repbert.collection.judgments import (
     Judgment,
@@ -88,7 +87,7 @@ class ModelGradeStore(JudgmentStore):
 
     def model_judges(self) -> list[str]:
         """The names of the models that have given grades, in order."""
-        rows = self._select_grades('SELECT DISTINCT judge FROM model_grades')
+        rows = self.select('SELECT DISTINCT judge FROM model_grades')
         return sorted(judge for (judge,) in rows)
 
     def add_grades(self, judge: ModelJudge, grades: Sequence[ModelGrade]) -> None:
@@ -111,7 +110,7 @@ class ModelGradeStore(JudgmentStore):
 
     def grades(self, judge: str) -> list[ModelGrade]:
         """The grades of a model, which `judge` names, by question and docid."""
-        rows = self._select_grades(
+        rows = self.select(
             'SELECT question, docid, grade, generation, version FROM model_grades '
             'JOIN questions ON questions.text = question WHERE judge = :judge '
             'ORDER BY questions.number, docid',
@@ -147,10 +146,6 @@ class ModelGradeStore(JudgmentStore):
                 pairs.append((middle_grade(of_people), grade.grade))
         kappa = cohens_kappa(pairs) if pairs else None
         return ModelAgreement(judge, len(grades), tuple(pairs), kappa)
-
-    def _select_grades(self, statement: str, **parameters: Any) -> list[Any]:
-        """The rows of a query of `model_grades`; none in a file without that table."""
-        return self.select_from('model_grades', statement, **parameters)
 
 
 class JudgmentsWithModel(JudgmentStore):

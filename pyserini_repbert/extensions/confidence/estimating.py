@@ -45,8 +45,6 @@ PLAIN_MODEL = 'model_without_rerankers'
 OFFERED_MODEL = 'model_of_offered'
 OFFERED_PLAIN_MODEL = 'model_of_offered_without_rerankers'
 MODELS = (MODEL, PLAIN_MODEL, OFFERED_MODEL, OFFERED_PLAIN_MODEL)
-# For models that do not say to which search they belong.
-_EARLIER_VERSION = 1
 
 
 class ConfidenceLostError(InputError):
@@ -191,10 +189,7 @@ def model_for(search: SearchedRankings, stages: Sequence[str] = ()) -> Confidenc
 
 
 def _learned_models(folder: Path, models_sha256: str) -> list[ConfidenceModel]:
-    """What a collection learned with its models of today, the newest first.
-
-    Models of earlier releases do not say to which search they belong, and are left out.
-    """
+    """What a collection learned with its models of today, the newest first."""
     store = judgments_of(folder)
     models = []
     for learning in reversed(store.learnings()):
@@ -202,11 +197,7 @@ def _learned_models(folder: Path, models_sha256: str) -> list[ConfidenceModel]:
         is_of_models = learning.encoder_weights == models_sha256
         if learning.is_settings or not is_of_models or not isinstance(stored, dict):
             continue
-        for name in MODELS:
-            values = stored.get(name)
-            is_earlier = isinstance(values, dict) and values.get('version') == _EARLIER_VERSION
-            if not is_earlier and name in stored:
-                models.append(parse_model(values, store.path))
+        models += [parse_model(stored[name], store.path) for name in MODELS if name in stored]
     return models
 
 

@@ -14,7 +14,6 @@ from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.snippets import find_words, wanted_words
 from pyserini_repbert.data.word_forms import unite
 from pyserini_repbert.extensions.off_topic.kept import Threshold, read_threshold
-from pyserini_repbert.extensions.off_topic.known_languages import knows_languages
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.trace import Notes
 
@@ -81,6 +80,8 @@ class TopicCheck:
         share = _share_of_words(query, texts)
         if share == 1 or above >= self._threshold.with_words(share):
             return False
+        from pyserini_repbert.extensions.off_topic.known_languages import knows_languages
+
         if not knows_languages(self._dense.query_encoder, query, texts):
             return None
         words = without_filters(query, self._dense.generation)
@@ -105,11 +106,8 @@ class TopicCheck:
 
     def _texts(self, docids: Sequence[str]) -> list[str]:
         """The first pages of documents."""
-        texts = []
-        for text in self._dense.generation.texts(docids):
-            if text is not None:
-                texts.append(text[:_MOST_CHARACTERS])
-        return texts
+        texts = self._dense.generation.texts(docids)
+        return [text[:_MOST_CHARACTERS] for text in texts if text is not None]
 
 
 def _share_of_words(query: str, texts: Sequence[str]) -> float:

@@ -39,7 +39,7 @@ def store_generation(
 def stored_generations(store: JudgmentStore) -> list[MeasuredGeneration]:
     """The measured values, by generation."""
     generations = []
-    rows = store.select_from('measured', 'SELECT report FROM measured ORDER BY generation')
+    rows = store.select('SELECT report FROM measured ORDER BY generation')
     for (report,) in rows:
         store.parsed(report, dict)
         try:
@@ -53,5 +53,5 @@ def stored_generations(store: JudgmentStore) -> list[MeasuredGeneration]:
 
 def stored_rankings(store: JudgmentStore) -> dict[str, list[str]]:
     """The best docids of each question, by qid, in the generation that was measured last."""
-    rows = store.select_from('measured_rankings', 'SELECT qid, docids FROM measured_rankings')
+    rows = store.select('SELECT qid, docids FROM measured_rankings')
     return {qid: store.parsed(docids, list) for qid, docids in rows}

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions
+from pyserini_repbert.lucene.index_record import EPIC_IMPACT, built_variant
 from pyserini_repbert.lucene.lucene_form import is_lucene_index
-from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 
 
 class LuceneKind(IndexKind):

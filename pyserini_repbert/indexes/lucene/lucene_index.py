@@ -13,8 +13,8 @@ from pyserini_repbert.indexes.kind import Index, IndexKind, SearchOptions
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.indexes.offered import OfferedRankings
 from pyserini_repbert.indexes.stores import DocumentStore
+from pyserini_repbert.lucene.index_record import EPIC_IMPACT, built_variant
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
-from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 from pyserini_repbert.names.building import OnBuild, build_silently
 from pyserini_repbert.names.sparse import names_impact_encoder, open_impacts, open_sparse
 from pyserini_repbert.ranking import Ranker

@@ -97,7 +97,7 @@ def test_a_date_of_its_own_comes_before_that_of_a_name(tmp_path):
         '2024-05-05.csv#2': '2024-05-05',
         '2024-05-06.txt': '2024-05-06',
         # Its column is called `Date`.
-        'bank-2024-07.csv#1': None,
+        'bank-2024-07.csv#1': '2024-07-03',
         '2023/tax.csv#1': '2023',
     }
 
@@ -147,6 +147,24 @@ def test_the_date_of_a_path(path, stated):
 )
 def test_a_title_has_the_year_of_the_path(title, path, with_year):
     assert title_with_year(title, path) == with_year
+
+
+def test_the_column_of_dates_in_any_letters(tmp_path):
+    """`date:2025` did not find rows of a table with a column `Date`."""
+    files = {
+        'bank.csv': 'Date,Payee,n\n2025-06-01,Baker,7\n,Miller,8\n',
+        'both.csv': 'DATE,date,n\n2024,2025,1\n',
+        'note.md': '---\nDate: 2025-02-03\n---\nRain.',
+    }
+    write_files(tmp_path, files)
+    documents = {item.docid: item for item in open_corpus(tmp_path).documents()}
+    assert documents['bank.csv#1'].fields == {'date': '2025-06-01', 'Payee': 'Baker', 'n': 7}
+    assert documents['bank.csv#1'].text == 'Date: 2025-06-01\nn: 7'
+    assert documents['bank.csv#2'].fields == {'Payee': 'Miller', 'n': 8}
+    assert documents['both.csv#1'].fields == {'DATE': 2024, 'date': 2025, 'n': 1}
+    assert documents['note.md'].fields == {'date': '2025-02-03'}
+    (first, _) = open_corpus(tmp_path / 'bank.csv').documents()
+    assert first.fields['date'] == '2025-06-01'
 
 
 def test_files_and_rows_of_tables_have_the_year_in_their_title(tmp_path):

@@ -263,15 +263,6 @@ def test_a_gain_that_may_be_noise_is_refused(folder, learned):
         use_learning(folder, True)
 
 
-def test_a_report_of_an_earlier_release_is_refused(folder, learned):
-    store = judgments_of(folder)
-    newest = store.learnings()[-1]
-    report = {key: value for key, value in newest.report.items() if key != 'winner'}
-    store.add_learning(replace(newest, number=2, report=report))
-    with pytest.raises(NotBetterError, match='was not compared'):
-        use_learning(folder, True)
-
-
 def test_learning_again_is_compared_with_what_is_used(folder, learned):
     """The same judgments teach the same again: nothing is better than what is used."""
     use_learning(folder, True)

@@ -244,21 +244,6 @@ def test_a_description_has_all_that_decides_a_fusion(mine):
     assert description(both, method='rrf') == description(turned, method='rrf')
 
 
-def test_what_an_earlier_release_learned_is_left_out(learned):
-    store = judgments_of(learned)
-    earlier = {'model': {'version': 1, 'hard_auc': 0.9}}
-    for each in store.learnings():
-        report = json.dumps({**each.report, 'confidence': earlier})
-        with contextlib.closing(sqlite3.connect(store.path)) as connection, connection:
-            statement = 'UPDATE learnings SET report = ? WHERE number = ?'
-            connection.execute(statement, [report, each.number])
-    with (
-        Collection.open(learned) as collection,
-        pytest.raises(InputError, match='judge questions'),
-    ):
-        collection.search('w1 mat', confidence=True)
-
-
 def test_confidence_holds_for_the_query_map_that_is_used(learned, capsys):
     assert run(main, ['adapt', '--index', str(learned), '--use', '--even-if-worse']) == 0
     assert 'no probabilities' not in capsys.readouterr().out

@@ -14,7 +14,7 @@ from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.extensions.off_topic import claims
+from pyserini_repbert.extensions.off_topic import claims, known_languages
 from pyserini_repbert.extensions.off_topic.claims import LINE, TopicCheck
 from pyserini_repbert.extensions.off_topic.file import FILE, LEAST_PASSAGES, N_QUESTIONS
 from pyserini_repbert.extensions.off_topic.fixed_questions import answered_questions
@@ -369,7 +369,7 @@ def test_an_encoder_without_a_telling_tokenizer_is_taken_to_know_all(tiny_checkp
 def test_nothing_is_claimed_in_a_language_that_the_encoder_does_not_know(collection, monkeypatch):
     set_threshold(monkeypatch, 100.0)
     assert collection.search('red zebra sat').off_topic is True
-    monkeypatch.setattr(claims, 'knows_languages', lambda *_: False)
+    monkeypatch.setattr(known_languages, 'knows_languages', lambda *_: False)
     assert collection.search('red zebra sat').off_topic is None
     # What is near needs no look at the words.
     set_threshold(monkeypatch, -100.0)

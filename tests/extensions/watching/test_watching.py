@@ -7,7 +7,6 @@ import pytest
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.adaptation import judgments_of
-from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.collection.judging import asking
 from pyserini_repbert.collection.judging.asking import MeanOfQuestions
 from pyserini_repbert.collection.judgments import Judgment
@@ -17,7 +16,7 @@ from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.extensions.watching import measuring
 from pyserini_repbert.extensions.watching.measured import MeasuredGeneration, MeasuredQuestion
 from pyserini_repbert.extensions.watching.measuring import is_measured, measure_generation
-from pyserini_repbert.extensions.watching.stored import stored_generations, stored_rankings
+from pyserini_repbert.extensions.watching.stored import stored_generations
 from pyserini_repbert.ranking import Ranking
 
 QUESTIONS = ['red cat', 'the moon', 'sea and sky', 'big dog']
@@ -258,35 +257,6 @@ def test_the_history_is_a_table_and_a_curve(history, sync, documents, judged):
     with Collection.open(judged) as collection:
         collection.add([('new', 'big dog')])
     assert 'has changed since' in history()[2]
-
-
-def test_a_file_of_an_earlier_release_has_no_history(judged, tmp_path):
-    store = judgments_of(judged)
-    with sqlite3.connect(store.path) as connection:
-        connection.execute('DROP TABLE measured')
-        connection.execute('DROP TABLE measured_rankings')
-        connection.execute('DROP TABLE next_questions')
-    connection.close()
-    assert stored_generations(store) == []
-    assert stored_rankings(store) == {}
-    assert list(store.problems()) == []
-    measure_generation(judged)
-    copy_collection(judged, tmp_path / 'copy')
-    assert stored_generations(judgments_of(tmp_path / 'copy')) == stored_generations(store)
-    assert list(store.problems()) == []
-
-
-def test_a_history_is_read_whatever_other_tables_are_missing(judged):
-    measure_generation(judged)
-    store = judgments_of(judged)
-    measured = stored_generations(store)
-    rankings = stored_rankings(store)
-    with sqlite3.connect(store.path) as connection:
-        connection.execute('DROP TABLE next_questions')
-    connection.close()
-    assert measured and stored_generations(store) == measured
-    assert rankings and stored_rankings(store) == rankings
-    assert store.next_questions() == []
 
 
 def test_a_damaged_history_is_said(judged):

@@ -145,7 +145,7 @@ export function facets({ about, values: counts, nHits, areShown, chosen, onchang
   };
   const wide = window.matchMedia('(min-width: 56rem)');
   const counted = areShown ? `these ${count(nHits, 'hit')} have the value` : `the first ${count(nHits, 'hit')} had the value before you chose a filter`;
-  const note = h('p', { class: 'note' }, `A number says how many of ${counted}.`);
+  const note = h('p', { class: 'note counted' }, `A number says how many of ${counted}.`);
   const details = h('details', { open: wide.matches }, h('summary', null, 'Filters'), fields.map(group), nHits > 0 && note);
   wide.onchange = () => { details.open = wide.matches; };
   return details;

@@ -123,8 +123,8 @@ function report({ report: found, in_use: isUsed }, about, onuse) {
   const better = questions.filter((own) => own.after > own.before).length;
   const changed = questions.filter((own) => own.after !== own.before);
   const means = Object.entries(found.means).sort((a, b) => b[1] - a[1]);
-  const rowName = (name) => `${wayName(name, about)}${name === found.baseline && found.winner ? ' (now)' : ''}`;
-  const isWorth = found.is_worth_using ?? found.is_convincing;
+  const rowName = (name) => `${wayName(name, about)}${name === found.baseline ? ' (now)' : ''}`;
+  const isWorth = found.is_worth_using;
   return h('div', { class: 'learn-report' },
     h('p', { class: `lead${isWorth ? ' convincing' : ''}` }, gainInWords(found, { better, worse, total: questions.length }, about)),
     h('div', { class: 'judge-actions' },
