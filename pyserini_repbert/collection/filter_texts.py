@@ -429,7 +429,7 @@ class _Evaluation:
             if field.name == SOURCE:
                 advice = '; documents have a source where the collection has several'
             shown = str(field)[:60]
-            meant = did_you_mean(shown, sorted(self._types))
+            meant = '' if advice else did_you_mean(shown, sorted(self._types))
             raise InputError(f"there is no field '{shown}'{meant}: {self._known_fields()}{advice}")
 
     def _known_fields(self) -> str:
