@@ -121,7 +121,7 @@ class Shard(ABC):
             raise self._misplaced(row)
 
     def _passage(self, row: int, line: bytes) -> Passage:
-        # Few searches need the readers of corpora.
+        # Most searches read no text from here, and need no readers of corpora.
         from pyserini_repbert.data.passages import Passage
 
         try:
