@@ -170,8 +170,7 @@ def _statements(connection: sqlite3.Connection) -> dict[str, str]:
     rows = connection.execute(
         'SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name'
     )
-    statements = {f"{kind} '{name}'": ' '.join(statement.split()) for kind, name, statement in rows}
-    return statements
+    return {f"{kind} '{name}'": ' '.join(statement.split()) for kind, name, statement in rows}
 
 
 @contextmanager

@@ -118,11 +118,11 @@ def _choose(states: Sequence[ShardState], limits: _Limits) -> list[ShardState]:
     small = {state.shard for state in states if state.n_live < limits.small_rows}
     if len(small) <= limits.most_small:
         small = set()
-    chosen = []
-    for state in states:
-        if state.shard in small or len(state.dead) > limits.most_dead * state.rows:
-            chosen.append(state)
-    return chosen
+    return [
+        state
+        for state in states
+        if state.shard in small or len(state.dead) > limits.most_dead * state.rows
+    ]
 
 
 def _groups(states: Iterable[ShardState], most_rows: int) -> list[list[ShardState]]:

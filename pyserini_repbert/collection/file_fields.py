@@ -193,11 +193,10 @@ class FileFields:
             docnos,
         )
         times = self._times_of({FileOfSource(source, file) for _, source, file in rows})
-        fields = {
+        return {
             docno: file_fields(file, times.get(FileOfSource(source, file)))
             for docno, source, file in rows
         }
-        return fields
 
     def _times_of(self, files: AbstractSet[FileOfSource]) -> dict[FileOfSource, int]:
         """As `times`, of some files."""

@@ -8,6 +8,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -40,14 +41,10 @@ DATA = 'PYSERINI_REPBERT_DATA'  # the variable that sets the default of --data
 _FOLDER = 'regressions'  # whose files commands take if none is named
 
 
-def _as_json(data: Mapping[str, Any]) -> str:
-    return json.dumps(data, indent=1)
-
-
 _FORMS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     '.md': as_markdown,
     '.html': as_html,
-    '.json': _as_json,
+    '.json': partial(json.dumps, indent=1),
 }
 
 
@@ -162,8 +159,8 @@ def _make_jobs(
     jobs = []
     for path in paths:
         workspace = Workspace(read_regression(path), Path(options.work), options.data, version)
-        for condition in workspace.regression.conditions:
-            jobs.append(ConditionJob(condition, workspace))
+        conditions = workspace.regression.conditions
+        jobs += [ConditionJob(condition, workspace) for condition in conditions]
     names = [job.condition.name for job in jobs]
     for name in chosen:
         if name not in names:

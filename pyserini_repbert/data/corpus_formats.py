@@ -160,9 +160,7 @@ class JsonlCorpus(LinesCorpus):
         fields = list(self.fields)
         if not fields:
             usual_fields = ('contents',) if 'contents' in record else ('title', 'text')
-            for field in usual_fields:
-                if record.get(field) is not None:
-                    fields.append(field)
+            fields = [field for field in usual_fields if record.get(field) is not None]
             if fields == ['title'] and 'text' not in record and _has_other_text(record):
                 fields = []
         if not fields:

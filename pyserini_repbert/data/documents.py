@@ -113,12 +113,11 @@ def plain_fields(values: Mapping[Any, Any]) -> dict[str, Any]:
 
     Raises ValueError for a name or a value that cannot be stored.
     """
-    plain = {
+    return {
         _checked_text(str(name), 'field'): _plain_value(str(name), value)
         for name, value in values.items()
         if not _is_missing(value)
     }
-    return plain
 
 
 def _is_missing(value: Any) -> bool:
@@ -158,12 +157,11 @@ def _plain_container(name: str, value: Any, depth: int) -> Any:
     if depth == _MOST_NESTED:
         raise ValueError(f"field '{name}' is nested more than {_MOST_NESTED} times")
     if isinstance(value, Mapping):
-        plain = {
+        return {
             _checked_text(str(key), 'field'): _plain_value(name, item, depth + 1)
             for key, item in value.items()
             if not _is_missing(item)
         }
-        return plain
     if isinstance(value, (list, tuple)):
         return _plain_list(name, value, depth)
     if getattr(value, 'ndim', None) == 0:

@@ -107,9 +107,7 @@ def _nests_deeply(markup: str) -> bool:
     return False
 
 
-def visible_text(
-    markup: str, is_sgml: bool = False, with_titles: bool = True, with_pictures: bool = False
-) -> str:
+def visible_text(markup: str, is_sgml: bool = False, with_pictures: bool = False) -> str:
     """What a reader of HTML sees, on one line.
 
     Blocks and line breaks separate words, elements within a line do not: 'H<sub>2</sub>O' is one
@@ -120,14 +118,12 @@ def visible_text(
     markup : HTML or SGML
     is_sgml : whether elements that HTML does not have separate words, as TREC's do, and CDATA
         sections are text, which to HTML are comments
-    with_titles : whether `<title>` is text
     with_pictures : whether alternative texts of pictures are text (`write_alternatives`)
     """
     if is_sgml:
         markup = escape_cdata(markup)
-    unseen = _UNSEEN if with_titles else (*_UNSEEN, 'title')
     tree = _parse(_flattened(markup, is_sgml))
-    tree.strip_tags(list(unseen))
+    tree.strip_tags(list(_UNSEEN))
     if with_pictures:
         write_alternatives(tree)
     no_frames = [node.text() for node in tree.css(_NO_FRAMES)]
@@ -137,7 +133,7 @@ def visible_text(
         return text
     # A page of frames has its text, as markup, for browsers without frames.
     tree = _parse(_flattened(' '.join(no_frames), is_sgml))
-    tree.strip_tags([*unseen, _NO_FRAMES])
+    tree.strip_tags([*_UNSEEN, _NO_FRAMES])
     return _words(tree, is_sgml)
 
 

@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -135,7 +136,7 @@ class Origin:
 
     def page_at(self, position: int) -> int | None:
         """The printed page on which a character of the text stands; None without pages."""
-        number = bisect_right(self.pages, position, key=_start_of_page)
+        number = bisect_right(self.pages, position, key=attrgetter('start'))
         return self.pages[number - 1].page if number else None
 
     def parts(self, start: int, end: int) -> list[TextSpan]:
@@ -148,7 +149,7 @@ class Origin:
 
     def code_within(self, start: int, end: int) -> list[TextSpan]:
         """The parts of `text[start:end]` that are code."""
-        first = bisect_right(self.code, start, key=_end_of_span)
+        first = bisect_right(self.code, start, key=attrgetter('end'))
         parts = []
         for span in self.code[first:]:
             if span.start >= end:
@@ -160,23 +161,11 @@ class Origin:
         """The line of the file that has a character of the text; None without lines."""
         if self.record:
             return self.record
-        row = bisect_right(self.lines, position, key=_start_of) - 1
+        row = bisect_right(self.lines, position, key=attrgetter('start')) - 1
         if row < 0:
             return None
         before = self.lines[row]
         return before.line + text.count('\n', before.start, position)
-
-
-def _start_of(line: LineStart) -> int:
-    return line.start
-
-
-def _start_of_page(page: PageStart) -> int:
-    return page.start
-
-
-def _end_of_span(span: TextSpan) -> int:
-    return span.end
 
 
 @dataclass(frozen=True)

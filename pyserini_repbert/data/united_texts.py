@@ -7,6 +7,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 
 from pyserini_repbert.data.word_forms import UNSEEN_SIGNS, unite, with_spaces
 
@@ -61,11 +62,7 @@ class UnitedText:
         return begin, stop
 
     def _part_at(self, position: int) -> _Part:
-        return self.parts[bisect_right(self.parts, position, key=_start_of) - 1]
-
-
-def _start_of(part: _Part) -> int:
-    return part.start
+        return self.parts[bisect_right(self.parts, position, key=attrgetter('start')) - 1]
 
 
 def unite_with_places(text: str, language: str = '') -> UnitedText:

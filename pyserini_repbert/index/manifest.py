@@ -55,11 +55,7 @@ def rendered(record: Any) -> str:
 
 
 def _known(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    known = {}
-    for name, value in items:
-        if value is not None or name not in _LEFT_OUT:
-            known[name] = value
-    return known
+    return {name: value for name, value in items if value is not None or name not in _LEFT_OUT}
 
 
 def write_json(path: Path, record: Any, is_signed: bool = False) -> None:

@@ -100,10 +100,9 @@ def arguments_of(
     for option in options:
         if option not in known:
             raise InputError(f"'{name}' ({kind.__name__}) has no option '{option}': leave it out")
-    arguments = {}
-    for key, value in settings.items():
-        if key in known and value is not None:
-            arguments[key] = value
+    arguments = {
+        key: value for key, value in settings.items() if key in known and value is not None
+    }
     return arguments | dict(options)
 
 

@@ -444,11 +444,10 @@ def _finished_batches(part_file: PartFile | None) -> dict[int, RankedBatch]:
     """The batches that a part file has, by number."""
     if part_file is None:
         return {}
-    finished = {
+    return {
         number: RankedBatch(number, run, notes)
         for number, (run, notes) in part_file.batches.items()
     }
-    return finished
 
 
 def _open_texts(source: Texts | None, docids: Iterable[str]) -> PassageTexts | None:

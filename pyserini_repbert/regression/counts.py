@@ -74,8 +74,10 @@ def as_markdown(data: Mapping[str, Any]) -> list[str]:
     """The sections of others' figures, of guards, and of what conditions need; none is empty."""
     files = data['files']
     others_rows = [_file_row(file, OTHERS) for file in files]
-    for evidence in (ScoreEvidence.MADE, ScoreEvidence.EVALUATED):
-        others_rows.append(_row(f'*{evidence}*', count_scores(files, {evidence})))
+    others_rows += [
+        _row(f'*{evidence}*', count_scores(files, {evidence}))
+        for evidence in (ScoreEvidence.MADE, ScoreEvidence.EVALUATED)
+    ]
     guards_rows = [_file_row(file, GUARDS) for file in files]
     parts = []
     parts += _section(

@@ -226,8 +226,7 @@ def _reasons(rows: Iterable[Row], known: Known) -> list[str]:
         for cell in row.cells:
             if cell.known is known:
                 rows_by_reason.setdefault(cell.why, []).append(row.name)
-    reasons = [
+    return [
         f'{_SIGNS[known]} {", ".join(dict.fromkeys(names))}: {reason}.'
         for reason, names in rows_by_reason.items()
     ]
-    return reasons

@@ -166,11 +166,10 @@ def _plain_value(file: YamlFile, node: Any) -> Any:
 
 def _named_resources(shared: SharedFile, top: RegressionFile) -> dict[str, Resource]:
     """All resources, each with its name; the file's own replace shared ones."""
-    resources = {
+    return {
         name: resource.model_copy(update={'name': name})
         for name, resource in (shared.resources | top.resources).items()
     }
-    return resources
 
 
 def _check_targets(resources: Iterable[Resource], root: KeyPath) -> None:
@@ -372,7 +371,7 @@ def _value_in_cell(entry: ScoreEntry, axes: Axes, keys: KeyPath) -> str | None:
         return _number_at(keys.below('value'), entry.value)
     here = keys.below('values')
     value: Any = entry.values
-    for axis in entry.by or _axis_names(axes):
+    for axis in entry.by or [name for name in axes if '.' not in name]:
         if axis not in axes:
             raise keys.error(
                 f"'{axis}' is not an axis of the grid: there are {', '.join(axes)}", 'values'
@@ -387,10 +386,6 @@ def _value_in_cell(entry: ScoreEntry, axes: Axes, keys: KeyPath) -> str | None:
         value = value[label]
         here = here.below(label)
     return _number_at(here, value)
-
-
-def _axis_names(axes: Axes) -> list[str]:
-    return [name for name in axes if '.' not in name]
 
 
 def _number_at(keys: KeyPath, value: object) -> str | None:

@@ -257,12 +257,11 @@ def _cells(score: Mapping[str, Any], condition: Mapping[str, Any]) -> list[str]:
 
 
 def _reasons(file: Mapping[str, Any]) -> list[str]:
-    reasons = [
+    return [
         f'{condition["status"]} {condition["name"]}: {condition["why"]}'
         for condition in file['conditions']
         if condition['why']
     ]
-    return reasons
 
 
 def _missing_lines(data: Mapping[str, Any]) -> list[list[str]]:

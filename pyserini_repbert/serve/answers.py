@@ -143,10 +143,10 @@ def _documents(index: ServedIndex, docids: Sequence[str], options: AnswerOptions
     if index.store.keeps_raws or not options.parse:
         raws = index.store.raws(docids)
         return [document(raw, options.parse, options.max_length) for raw in raws]
-    documents: list[Any] = []
-    for stored in index.store.documents(docids):
-        documents.append(stored and parsed_document(stored, options.max_length))
-    return documents
+    return [
+        stored and parsed_document(stored, options.max_length)
+        for stored in index.store.documents(docids)
+    ]
 
 
 def _shown_texts(index: ServedIndex, docids: Sequence[str]) -> list[str | None]:
@@ -395,9 +395,10 @@ def comparison_answer(
     docids_b = right.hits.docids
     ranks_a = _ranks(left.ranking)
     ranks_b = _ranks(right.ranking)
-    moves: list[dict[str, str | int | None]] = []
-    for docid in dict.fromkeys((*docids_a, *docids_b)):
-        moves.append({'docid': docid, 'a': ranks_a.get(docid), 'b': ranks_b.get(docid)})
+    moves = [
+        {'docid': docid, 'a': ranks_a.get(docid), 'b': ranks_b.get(docid)}
+        for docid in dict.fromkeys((*docids_a, *docids_b))
+    ]
     judged = a['judged']
     other_judged = b['judged']
     if judged and other_judged:

@@ -115,9 +115,10 @@ def display_parts(query: str, text: str | None, find: WordFinder = find_words) -
     """
     whole = text or ''
     shown = mended(whole[:SHOWN_CHARACTERS])
-    parts: list[Part] = []
-    for part in mark_words(query, shown, find(query, shown)):
-        parts.append({'text': part.text, 'match': part.match})
+    parts: list[Part] = [
+        {'text': part.text, 'match': part.match}
+        for part in mark_words(query, shown, find(query, shown))
+    ]
     if len(whole) > SHOWN_CHARACTERS:
         parts.append({'text': ' …', 'match': False})
     return parts

@@ -384,11 +384,9 @@ class ServedIndex:
         if self.settings.sparse is not None and self.index.searches_words:
             return []
         offered = self.index.offered
-        names = []
-        for name in offered.names:
-            if name not in offered.scanned or name in self._rankers:
-                names.append(name)
-        return names
+        return [
+            name for name in offered.names if name not in offered.scanned or name in self._rankers
+        ]
 
     @property
     def scanned(self) -> dict[str, ScannedRanking]:

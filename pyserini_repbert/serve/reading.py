@@ -114,9 +114,10 @@ def part_answer(
     (origin,) = index.store.origins([document.docid])
     span = find_part(text, asked)
     part = text[span.start : span.end]
-    words = []
-    for match in index.find_words(query, part):
-        words.append([span.start + match.start, span.start + match.end])
+    words = [
+        [span.start + match.start, span.start + match.end]
+        for match in index.find_words(query, part)
+    ]
     return {
         'api': API,
         'index': index.alias,

@@ -106,9 +106,11 @@ class Service:
             JobQueue('java', waiting, _MAX_BATCH, 0.0, on_batch, limits.search_seconds),
             JobQueue('rerank', waiting, 1, 0.0, on_batch, limits.rerank_seconds),
         ]
-        for name in offered_rerankers(settings):
-            # Their answers may take long, so other rerankers must not wait for them.
-            queues.append(JobQueue(name, waiting, 1, 0.0, on_batch, limits.rerank_seconds))
+        # Their answers may take long, so other rerankers must not wait for them.
+        queues += [
+            JobQueue(name, waiting, 1, 0.0, on_batch, limits.rerank_seconds)
+            for name in offered_rerankers(settings)
+        ]
         self.queues = {queue.name: queue for queue in queues}
         # There are more threads than can wait in the queues and be worked for: a full queue
         # refuses, not the threads.

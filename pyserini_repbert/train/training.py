@@ -267,11 +267,10 @@ def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
         crosses = model.config.get('ranking', {}).get('system') == 'monobert'
         scorer = CrossEncoderTeacher(model) if crosses else BiEncoderTeacher(model)
     group = recipe.training.group
-    sources = [
+    return [
         TrainingSource(source, number, guard, group, recipe.teacher, scorer)
         for number, source in enumerate(recipe.data)
     ]
-    return sources
 
 
 def check_machine(recipe: Recipe, device: str, tensorboard: bool = False) -> None:

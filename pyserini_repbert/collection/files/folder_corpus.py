@@ -269,10 +269,11 @@ class FolderCorpus(Corpus):
     def _kinds_and_files(
         self, files: Sequence[PlannedFile]
     ) -> Iterator[tuple[FileKind, FileToRead]]:
-        converted = []
-        for planned in files:
-            if planned.kind in CONVERTED:
-                converted.append((planned.kind, self._file_to_read(planned)))
+        converted = [
+            (planned.kind, self._file_to_read(planned))
+            for planned in files
+            if planned.kind in CONVERTED
+        ]
         with FileConverter(converted, looks=self.records is not None) as converter:
             for planned in files:
                 yield _kind_of(planned, converter), self._file_to_read(planned)

@@ -123,10 +123,7 @@ def select_questions(
 def differences(baseline: MeasuredRun, run: MeasuredRun, measure: str) -> dict[str, float]:
     """By qid, how much more a run has than the baseline in a measure."""
     values = run.evaluation.values[measure]
-    changes = {
-        qid: values[qid] - value for qid, value in baseline.evaluation.values[measure].items()
-    }
-    return changes
+    return {qid: values[qid] - value for qid, value in baseline.evaluation.values[measure].items()}
 
 
 def _lowest(values: Mapping[str, float], qrels: Qrels) -> tuple[str, ...]:

@@ -326,12 +326,11 @@ def _untuned(tried: Mapping[RunFusion, Evaluation], names: Sequence[str]) -> dic
         if usual.method is FusionMethod.INTERPOLATION:
             usual = _interpolation(ALPHA)
         defaults.add(RunFusion(order, usual))
-    untuned = {
+    return {
         f'{setting} (untuned)': evaluation
         for setting, evaluation in tried.items()
         if setting in defaults
     }
-    return untuned
 
 
 def _of_topics(run: Run, qids: Iterable[str]) -> Run:

@@ -225,12 +225,11 @@ def _replay_all(saved: Sequence[SavedScores], setting: Setting, seed: int, hits:
 
 def seconds_an_inference(about: Mapping[str, Any]) -> list[float]:
     """Seconds an inference of each stage that made any, from the costs saved with the scores."""
-    rates = [
+    return [
         cost['seconds'] / cost['inferences']
         for cost in about.get('costs', [])
         if cost['inferences']
     ]
-    return rates
 
 
 def pareto_front(points: Sequence[Point], measure: str) -> list[Point]:

@@ -197,9 +197,7 @@ def _learned_models(folder: Path, models_sha256: str) -> list[ConfidenceModel]:
         is_of_models = learning.encoder_weights == models_sha256
         if learning.is_settings or not is_of_models or not isinstance(stored, dict):
             continue
-        for name in MODELS:
-            if name in stored:
-                models.append(parse_model(stored[name], store.path))
+        models += [parse_model(stored[name], store.path) for name in MODELS if name in stored]
     return models
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 _THOUGHT_BEGINS = '<think>'
@@ -48,7 +47,7 @@ def parse_permutation(text: str, n: int) -> Permutation:
         return Permutation(whole, is_repaired=False)
     numbers = _IN_BRACKETS.findall(answer) or _NUMBERS.findall(answer)
     given = [int(number) - 1 for number in numbers]
-    named = _distinct(row for row in given if 0 <= row < n)
+    named = list(dict.fromkeys(row for row in given if 0 <= row < n))
     rest = sorted(set(range(n)) - set(named))
     return Permutation((*named, *rest), is_repaired=given != named or bool(rest))
 
@@ -82,7 +81,3 @@ def without_thought(text: str) -> str:
 def is_thought_open(text: str) -> bool:
     """Whether a model was still thinking when its answer ended."""
     return _THOUGHT_BEGINS in text.rpartition(_THOUGHT_ENDS)[2]
-
-
-def _distinct(rows: Iterable[int]) -> list[int]:
-    return list(dict.fromkeys(rows))

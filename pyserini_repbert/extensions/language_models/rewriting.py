@@ -276,9 +276,7 @@ class _Query2docEncoder(_RewritingEncoder):
 
     def encode_batch(self, queries: Sequence[str]) -> NDArray[np.float32]:
         separator = f' {self._separator()} '
-        texts = []
-        for query in queries:
-            texts.append(separator.join([query, *self._rewriting.passages(query)]))
+        texts = [separator.join([query, *self._rewriting.passages(query)]) for query in queries]
         longest = min(_EXPANDED_LIMIT, self._encoder.max_length)
         limit = max(self._encoder.limit, longest)
         vectors: NDArray[np.float32] = self._encoder.encode_batch(texts, max_length=limit)

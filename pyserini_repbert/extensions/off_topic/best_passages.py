@@ -62,10 +62,9 @@ def best_scores(generation: Generation, best: Mapping[str, BestRows]) -> NDArray
 
     `best` has the best rows of each shard with live rows; there is at least one.
     """
-    of_shards = []
-    for live in generation.shards:
-        if live.n_live:
-            of_shards.append(_best_live(live, best[live.shard.name]))
+    of_shards = [
+        _best_live(live, best[live.shard.name]) for live in generation.shards if live.n_live
+    ]
     greatest: NDArray[np.float32] = np.max(of_shards, axis=0)
     return greatest
 

@@ -106,11 +106,8 @@ class TopicCheck:
 
     def _texts(self, docids: Sequence[str]) -> list[str]:
         """The first pages of documents."""
-        texts = []
-        for text in self._dense.generation.texts(docids):
-            if text is not None:
-                texts.append(text[:_MOST_CHARACTERS])
-        return texts
+        texts = self._dense.generation.texts(docids)
+        return [text[:_MOST_CHARACTERS] for text in texts if text is not None]
 
 
 def _share_of_words(query: str, texts: Sequence[str]) -> float:

@@ -102,11 +102,10 @@ class SeveralIndexes(Index):
 
     def _filtered(self, wanted: DocumentFilter) -> dict[str, Any]:
         """The collections within a filter."""
-        filtered = {
+        return {
             name: part.within(replace(wanted, beside=self._beside[name]))
             for name, part in self.parts.items()
         }
-        return filtered
 
     def _say_unknown_fields(self, text: str) -> None:
         """Log which collections lack a field that a filter names."""

@@ -186,8 +186,7 @@ def _usual_name(system: Any, number: int) -> str:
 
 def _run(frame: Any) -> Run:
     """The rankings of a result frame, without scores."""
-    run = {qid: Ranking(map(str, rows['docno'])) for (qid,), rows in ranked_rows(frame, ['qid'])}
-    return run
+    return {qid: Ranking(map(str, rows['docno'])) for (qid,), rows in ranked_rows(frame, ['qid'])}
 
 
 def _pool(frames: Sequence[Any], replaced: Sequence[str]) -> Any:

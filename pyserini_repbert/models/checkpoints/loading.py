@@ -118,12 +118,11 @@ def _problems(found: _Shapes, expected: _Shapes, unused: _Shapes) -> list[str]:
         'unexpected': found.keys() - expected.keys() - unused.keys(),
         'of another shape': misshapen,
     }
-    problems = [
+    return [
         f'{problem}: {_first_names(sorted(names))}'
         for problem, names in names_by_problem.items()
         if names
     ]
-    return problems
 
 
 def _first_names(names: Sequence[str]) -> str:

@@ -184,12 +184,11 @@ def bi_encoder_tensors(model: BiEncoder, mapped: str | None = None) -> dict[str,
 
 def cross_encoder_tensors(body: Body) -> dict[str, Tensor]:
     """The tensors of a `CrossEncoder`: the body's, and its classifier's."""
-    tensors = {
+    return {
         name: value
         for name, value in body.checkpoint.tensors().items()
         if name.startswith((BODY, _CLASSIFIER))
     }
-    return tensors
 
 
 @dataclass(frozen=True)

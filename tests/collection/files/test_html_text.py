@@ -130,7 +130,8 @@ def test_words_are_those_of_the_page_and_offsets_are_exact(parts):
     for start, line in document.origin.lines:
         assert 1 <= line <= 1 + markup.count('\n')
         assert start == 0 or document.text[start - 1] == '\n'
-    letters = visible_text(markup, with_titles=False).count('a')
+    # Nobody sees a script, which ends as a title does.
+    letters = visible_text(markup.replace('title', 'script')).count('a')
     assert (document.title + document.text).count('a') >= letters
 
 
