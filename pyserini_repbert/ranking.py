@@ -15,7 +15,7 @@ import logging
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import repeat
@@ -394,6 +394,10 @@ def by_score(docids: Sequence[str], scores: Sequence[float]) -> Ranking:
     return Ranking((docid for _, docid in pairs), (score for score, _ in pairs))
 
 
+# Of these docids, those of documents that a ranking cannot judge.
+Unjudged = Callable[[Sequence[str]], frozenset[str]]
+
+
 class Batch(NamedTuple):
     """Topics that are ranked together, with the run to rerank, under a number."""
 
@@ -709,6 +713,13 @@ class Ranker(StoredTexts, ABC):
         hits : the first hits of the topic, whose scores are known
         """
         raise NotImplementedError(f"'{self.label}' gives no scores of single documents")
+
+    def unjudged(self, topic: Query) -> Unjudged | None:
+        """Tells documents whose score for a topic says nothing about them; None: there are none.
+
+        Words, for example, do not find a document whose language is not the question's.
+        """
+        return None
 
 
 class Searcher(Ranker):

@@ -11,7 +11,7 @@ from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.search.adapted_folder import ADAPTED, read_description
+from pyserini_repbert.search.adapted_form import ADAPTED
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection.judgments import JudgmentStore, Learning
@@ -83,6 +83,8 @@ def learned_folder(folder: Path, learning: Learning) -> Path:
             'and a number: restore it from a copy, or search without what was learned',
             parameters=('adapted=none',),
         )
+    from pyserini_repbert.search.adapted_folder import read_description
+
     learned = folder / learning.folder
     adapted = read_description(learned)
     refused = [stage for stage in adapted.stages if not can_be_stored(stage)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import inf
 from typing import Self
 
@@ -13,6 +14,7 @@ from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.data.word_forms import WordForms
 from pyserini_repbert.lucene.frequent_words import without_frequent_words
+from pyserini_repbert.lucene.guessing import are_different, question_language
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
@@ -25,6 +27,7 @@ from pyserini_repbert.ranking import (
     ReasonKind,
     Run,
     Searcher,
+    Unjudged,
 )
 from pyserini_repbert.trace import Trace
 
@@ -92,6 +95,20 @@ class Bm25DocumentSearcher(LuceneSparseSearcher, recorded_as='DocumentBm25'):
             scores = _scores_before_ties(others.scores)
             score_of |= dict(zip(others.docids, scores, strict=True))
         return [score_of.get(docid) for docid in docids]
+
+    def unjudged(self, topic: Query) -> Unjudged | None:
+        """As in `Ranker`: documents whose language is not the question's, if both are known."""
+        languages = self.generation.languages
+        if not languages:
+            return None
+        if self._document_queries is None:
+            own = question_language(topic.text)
+        else:
+            own = self.generation.languages_of([topic.text]).get(topic.text)
+        if own is None:
+            return None
+        others = frozenset(other for other in languages if are_different(own, other))
+        return partial(self.generation.in_languages, others) if others else None
 
     def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
         """The words of a question, with what each adds to the score of a document, by docid.
@@ -176,6 +193,9 @@ class FilteredBm25(Searcher, recorded_as='FilteredBm25'):
         self, topic: Query, docids: Sequence[str], hits: Ranking
     ) -> list[float | None]:
         return self._unfiltered.document_scores(topic, docids, hits)
+
+    def unjudged(self, topic: Query) -> Unjudged | None:
+        return self._unfiltered.unjudged(topic)
 
     def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
         return self._unfiltered.reasons(query, docids)

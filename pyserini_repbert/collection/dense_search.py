@@ -26,7 +26,6 @@ from pyserini_repbert.collection.document_rows import CollectionRows
 from pyserini_repbert.collection.excerpts import answering_excerpts, read_excerpts
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.generation import Generation
-from pyserini_repbert.collection.nearest_sentences import nearest_sentences
 from pyserini_repbert.collection.passage_vectors import PassageVectors, distinct_in_order
 from pyserini_repbert.collection.rankings import CollectionRanking, default_fusion
 from pyserini_repbert.collection.scans import PassageScan, collection_scan
@@ -485,6 +484,8 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
 
         Sentences are encoded as passages are, see `nearest_sentences`.
         """
+        from pyserini_repbert.collection.nearest_sentences import nearest_sentences
+
         passages = {}
         for docid, excerpts in self.answering_excerpts(query, docids).items():
             if excerpts and excerpts[0].shown_text.strip():

@@ -17,6 +17,7 @@ from luqum.exceptions import ParseError
 from luqum.thread import parse
 from numpy.typing import NDArray
 
+from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.collection.file_values import FILE_FIELDS, SOURCE
 from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.stored_values import (
@@ -428,7 +429,8 @@ class _Evaluation:
             if field.name == SOURCE:
                 advice = '; documents have a source where the collection has several'
             shown = str(field)[:60]
-            raise InputError(f"there is no field '{shown}': {self._known_fields()}{advice}")
+            meant = '' if advice else did_you_mean(shown, sorted(self._types))
+            raise InputError(f"there is no field '{shown}'{meant}: {self._known_fields()}{advice}")
 
     def _known_fields(self) -> str:
         names = [_FIELD_DOCID if name == DOCID else name for name in sorted(self._types)]

@@ -6,7 +6,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set as AbstractSet
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,6 +38,7 @@ from pyserini_repbert.collection.store import (
     sqlite_errors,
 )
 from pyserini_repbert.collection.stored_values import (
+    LANGUAGE,
     LAST_SIGN,
     VALUE_TYPES,
     WORD,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 _TRIES = 50
 # Filters whose documents are kept.
 _MOST_MASKS = 32
+_IS_LANGUAGE = f"field = '{LANGUAGE}' AND field_values.type = 'text'"
 # Few documents name an address: the fields of others are not read.
 FIELDS_WITH_URL = """CASE WHEN instr(fields, '"url"') THEN fields END"""
 
@@ -346,6 +348,33 @@ class Generation:
         )
         by_docid = {docid: self._fields(docid, fields, digest) for docid, fields, digest in rows}
         return [by_docid.get(docid) for docid in docids]
+
+    @cached_property
+    def languages(self) -> frozenset[str]:
+        """The languages of documents, as `languages_of` has them, or of earlier ones."""
+        # Seeks the next language, as DISTINCT would read the rows of all documents.
+        rows = self.select(
+            'WITH RECURSIVE names (name) AS ('
+            f'SELECT MIN(value) FROM field_values WHERE {_IS_LANGUAGE} UNION ALL '
+            f'SELECT (SELECT MIN(value) FROM field_values WHERE {_IS_LANGUAGE} AND value > name) '
+            'FROM names WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL'
+        )
+        return frozenset(name for (name,) in rows)
+
+    def languages_of(self, docids: Sequence[str]) -> dict[str, str]:
+        """The language of each document, by docid, if it is known: codes such as 'de'."""
+        rows = self.select(
+            'SELECT docid, field_values.value FROM json_each(:rows) AS wanted '
+            'CROSS JOIN documents ON docid = wanted.value CROSS JOIN field_values USING (docno) '
+            f'WHERE {_IS_LANGUAGE} AND {ALIVE}',
+            docids,
+        )
+        return dict(rows)
+
+    def in_languages(self, languages: AbstractSet[str], docids: Sequence[str]) -> frozenset[str]:
+        """The documents among some that are in one of these languages."""
+        known = self.languages_of(docids)
+        return frozenset(docid for docid, language in known.items() if language in languages)
 
     def versions(self, docids: Sequence[str]) -> list[str]:
         """A digest of each document's title and text, in hexadecimal; '' for a docid not here."""

@@ -19,7 +19,7 @@ from pyserini_repbert.extension_words import missing_extension_of_file
 from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
 from pyserini_repbert.index.manifest import COLLECTION_FILE
 from pyserini_repbert.lucene.lucene_form import LUCENE_FILES
-from pyserini_repbert.search.adapted_folder import ADAPTED_FORM
+from pyserini_repbert.search.adapted_form import ADAPTED_FORM
 
 _NUMBER = '[0-9]{6,}'
 _UNFINISHED = r'\.unfinished'

@@ -137,7 +137,8 @@ def default_fusion(rankings: Sequence[str]) -> FusionSettings:
     """How a collection's rankings are fused unless a user says how.
 
     Two rankings are interpolated. Each score is taken above its ranking's background, as a share of
-    the best score, or of the best score by chance (`Normalization.BACKGROUND`). The ranking that is
+    the best score, or of the best score by chance (`Normalization.BACKGROUND`). Words do not judge
+    documents whose language is not the question's. The ranking that is
     first in `_by_strength` has the weight `DENSE_SHARE`. More than two rankings have equal weights.
     """
     if len(rankings) < 2:

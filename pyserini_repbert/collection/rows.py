@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pyserini_repbert.collection.passages import CutPassage
 from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.collection.store import FOREVER, VERSIONED
-from pyserini_repbert.collection.stored_values import origin_digest, rendered_fields, typed_values
+from pyserini_repbert.collection.stored_values import filter_values, origin_digest, rendered_fields
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.word_forms import docid_form
 from pyserini_repbert.sqlite_files import transaction
@@ -166,9 +166,9 @@ class StagedRows:
         version = (docno, self.generation, FOREVER, source, of_fields, of_text, fields)
         self._insert('fields', *version)
 
-    def write_field_values(self, docno: int, fields: Mapping[str, Any]) -> None:
+    def write_field_values(self, docno: int, document: Document) -> None:
         """Write the values by which filters find a document, unless they are stored already."""
-        values = typed_values(fields)
+        values = filter_values(document)
         stored = self.connection.execute(
             f'SELECT field, type, value FROM field_values WHERE docno = ? AND until = {FOREVER}',
             [docno],

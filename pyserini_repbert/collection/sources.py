@@ -40,7 +40,8 @@ GIVEN = 'python'  # the source of documents that were synced from Python
 # words of EPUB; 9: the sender of mail in its title, and the days that files state; 10: rows of
 # workbooks, text that Word hides by a style it extends, the year of a path in the title; 11: the
 # month or year of a path as a date; 12: replies without their quotes of mails that a folder has,
-# a column `Date` as the field `date`, no document of an empty note.
+# a column `Date` as the field `date`, no document of an empty note, titles of
+# rows from a column that repeats less.
 READERS = 12
 # The separator between the format of a source and the version of the readers.
 _VERSION = ';'

@@ -406,7 +406,7 @@ class Staging:
                 of_text=item.text_digest,
             )
             # Also where the fields are as they were: this release may find them by more values.
-            self.rows.write_field_values(item.docno, item.document.fields)
+            self.rows.write_field_values(item.docno, item.document)
         if item.is_origin_new:
             self.rows.write_origin(item.docno, item.document)
         if item.is_text_new:

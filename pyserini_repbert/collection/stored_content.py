@@ -21,11 +21,12 @@ from pyserini_repbert.collection.generation import Generation
 from pyserini_repbert.collection.store import ALIVE, STORE, open_for_reading, sqlite_errors
 from pyserini_repbert.collection.stored_values import (
     fields_fit,
+    filter_values,
     input_digest,
     origin_fits,
     text_fits,
-    typed_values,
 )
+from pyserini_repbert.data.documents import Document
 
 # What each table has of a document; the number of the document comes first.
 _QUERIES = {
@@ -101,10 +102,8 @@ class _StoredDocument:
             yield f'document number {self.docno} has no docid'
             return
         name = f"document '{docid}'"
-        if fields_fit(fields, digest):
-            values = set(typed_values(json.loads(fields)))
-            yield from _value_differences(name, values, self.rows['field_values'])
-        else:
+        are_fields_intact = fields_fit(fields, digest)
+        if not are_fields_intact:
             yield f'the fields of {name} are not those that were stored'
         for file, outline, digest in self.rows['origins']:
             if not origin_fits(file, outline, digest):
@@ -117,6 +116,9 @@ class _StoredDocument:
         if not text_fits(title, text, text_digest):
             yield f'the title or the text of {name} is not the one that was stored'
             return
+        if are_fields_intact:
+            values = set(filter_values(Document(docid, text, title, json.loads(fields))))
+            yield from _value_differences(name, values, self.rows['field_values'])
         yield from _passage_differences(name, _Text(title, text), self.rows['passages'], key)
 
 

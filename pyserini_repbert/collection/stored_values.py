@@ -12,6 +12,7 @@ from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.data.values import decimal
 from pyserini_repbert.data.word_forms import unite, unite_value
+from pyserini_repbert.lucene.guessing import guess_language
 
 _DIGEST_BYTES = 16
 _DATE = re.compile(
@@ -35,6 +36,9 @@ WORD = 'word'
 _PEOPLE = ('from', 'to', 'cc')
 _LONGEST_NAME = 100  # characters
 _AROUND_WORDS = '.,;:"\'()[]'
+# The field of a document's language, a code such as 'de'. It is guessed from so many characters.
+LANGUAGE = 'language'
+_CHARACTERS = 2000
 _GREATEST = 2**63 - 1  # of SQLite's whole numbers
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 _Typed = tuple[str, str, str | float]  # field, type, value
@@ -97,6 +101,19 @@ def typed_values(fields: Mapping[str, Any]) -> list[_Typed]:
     words, the address and its domain are of type 'word'.
     """
     return sorted(set(_values_of('', _united(fields))), key=repr)
+
+
+def filter_values(document: Document) -> list[_Typed]:
+    """The values by which filters find a document: of its fields, and its language.
+
+    The language is guessed, unless a field of the document has this name.
+    """
+    fields = document.fields
+    if LANGUAGE not in fields:
+        language = guess_language([f'{document.title} {document.text[:_CHARACTERS]}'])
+        if language is not None:
+            fields = {**fields, LANGUAGE: language}
+    return typed_values(fields)
 
 
 def _united(value: Any) -> Any:

@@ -109,7 +109,7 @@ def _adapt_index(options: argparse.Namespace) -> None:
     from pyserini_repbert.adapt.learning import adapt
     from pyserini_repbert.commands.model_grades import load_judgments
     from pyserini_repbert.names.topics import load_topics
-    from pyserini_repbert.search.adapted_folder import ADAPTED, ADAPTED_FORM
+    from pyserini_repbert.search.adapted_form import ADAPTED, ADAPTED_FORM
 
     check_replaced(options.output, options.overwrite, ADAPTED, ADAPTED_FORM)
     spec = _spec_of(options)

@@ -17,7 +17,7 @@ from pyserini_repbert.fusion.threshold import (
     next_depth,
     second_depth,
 )
-from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, Searcher
+from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run, Searcher
 from pyserini_repbert.trace import Trace
 
 _Ranker = TypeVar('_Ranker', bound=Ranker)
@@ -57,9 +57,9 @@ class Fusion(Searcher, recorded_as='Fusion'):
             return self._rank_whole(topics, k, traces)
         depth = self.settings.depth_for(k)
         if depth is None:
-            return self.fused(self._search(topics, None, traces), k)
+            return self.fused(topics, self._search(topics, None, traces), k)
         runs = self._search(topics, max(depth, self.least_depth), traces)
-        return self.fused([_first_hits(run, depth) for run in runs], k)
+        return self.fused(topics, [_first_hits(run, depth) for run in runs], k)
 
     @property
     def _gives_all_scores(self) -> bool:
@@ -76,7 +76,7 @@ class Fusion(Searcher, recorded_as='Fusion'):
             later = []
             for topic in waiting:
                 rankings = [run[topic.qid] for run in runs]
-                best = self._fuse_whole(topic, rankings, depth, k)
+                best = self._fuse_first_hits(topic, rankings, depth, k)
                 fused[topic.qid] = best.ranking
                 if not best.is_proven and deeper is not None:
                     later.append(topic)
@@ -86,7 +86,7 @@ class Fusion(Searcher, recorded_as='Fusion'):
             depth = deeper or depth
         return fused
 
-    def _fuse_whole(
+    def _fuse_first_hits(
         self, topic: Query, rankings: Sequence[Ranking], depth: int, k: int
     ) -> FusedHits:
         """The k best of the hits of each part, which was searched so deep."""
@@ -95,7 +95,8 @@ class Fusion(Searcher, recorded_as='Fusion'):
             scores_of = partial(part.document_scores, topic, hits=ranking)
             is_whole = len(ranking) < depth
             background = self.settings.background_of(ranking)
-            parts.append(FirstHits(ranking.docids, is_whole, scores_of, background))
+            unjudged = part.unjudged(topic) if self.settings.is_above_background else None
+            parts.append(FirstHits(ranking.docids, is_whole, scores_of, background, unjudged))
         return fuse_first_hits(parts, self.settings, k)
 
     def _search(
@@ -120,9 +121,18 @@ class Fusion(Searcher, recorded_as='Fusion'):
     def _with_threads(self, part: Ranker) -> Ranker:
         return part if self.threads == 1 else part.with_settings(threads=self.threads)
 
-    def fused(self, runs: Sequence[Run], k: int | None) -> Run:
-        """The fusion of one run from each part, k deep."""
-        return fuse_runs(runs, self.settings, k)
+    def fused(self, topics: Sequence[Query], runs: Sequence[Run], k: int | None) -> Run:
+        """The fusion of one run of the topics from each part, k deep."""
+        if not self.settings.is_above_background:
+            return fuse_runs(runs, self.settings, k)
+        fused: Run = {}
+        for topic in topics:
+            parts = []
+            for part, run in zip(self.parts, runs, strict=True):
+                ranking = run.get(topic.qid, NO_HITS)
+                parts.append(FirstHits.of_ranking(ranking, self.settings, part.unjudged(topic)))
+            fused[topic.qid] = fuse_first_hits(parts, self.settings, k).ranking
+        return fused
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts from the first part that stores any."""

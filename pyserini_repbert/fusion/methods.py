@@ -42,7 +42,8 @@ class Normalization(Choice, what='normalisation'):
         many hits are fused
     BACKGROUND : as MAX, of what a score has above `Ranking.background`. So the cosines of an
         encoder that gives .75 to anything count as much as cosines of an encoder that gives it 0.
-        Where chance gives a better score than the best, it is the share of that
+        Where chance gives a better score than the best, it is the share of that. A ranking that
+        cannot judge a document (`Ranker.unjudged`) gives it at least the others' mean share
     """
 
     NONE = 'none'

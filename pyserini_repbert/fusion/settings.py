@@ -94,10 +94,16 @@ class FusionSettings:
         is_interpolation = self.method is FusionMethod.INTERPOLATION
         return is_interpolation and self.normalize in _OVER_BEST and self.depth is None
 
+    @property
+    def is_above_background(self) -> bool:
+        """Whether shares of the scores above the background are interpolated."""
+        is_interpolation = self.method is FusionMethod.INTERPOLATION
+        return is_interpolation and self.normalize is Normalization.BACKGROUND
+
     def background_of(self, ranking: Ranking) -> Background:
         """The scores of a ranking that add nothing to an interpolation over the best."""
-        is_background = self.normalize is Normalization.BACKGROUND and len(ranking) > 0
-        return ranking.background if is_background else NO_WORD
+        is_counted = self.is_above_background and len(ranking) > 0
+        return ranking.background if is_counted else NO_WORD
 
     def depth_for(self, k: int | None) -> int | None:
         """How many hits of each ranking are fused, for k fused hits; None: all.

@@ -5,6 +5,9 @@ middleware", 2003, https://doi.org/10.1016/S0022-0000(03)00026-6). It is for fus
 depend on a document and on the best hit of each ranking alone, as with `Normalization.MAX`, or on
 the ranking's background as well, which is known before any hit (`Normalization.BACKGROUND`).
 
+A ranking may not be able to judge a document, such as words one in another language. Then the
+document has there at least the mean share of the other rankings.
+
 A document that one ranking found gets its scores in the others, too. A document that no ranking
 found has, in each, at most the score of the last hit. Where the fusion of these last scores is
 below the score of the k-th document, no document is missing; otherwise the rankings have to be
@@ -21,6 +24,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from math import fsum, inf
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +33,7 @@ from pyserini_repbert.data.ordering import rank_by_score
 from pyserini_repbert.fusion.fusing import scaled
 from pyserini_repbert.fusion.methods import Normalization
 from pyserini_repbert.fusion.settings import FusionSettings
-from pyserini_repbert.ranking import NO_WORD, Background, Ranking
+from pyserini_repbert.ranking import NO_WORD, Background, Ranking, Unjudged
 
 # How much deeper the second search goes, and how deep at most.
 _DEEPER = 4
@@ -103,12 +107,29 @@ class FirstHits:
     is_whole : whether the ranking has no others
     scores_of : gives the scores of documents in the whole ranking, None of one that it lacks
     background : whose score adds nothing, as a document that the ranking lacks
+    unjudged : tells documents that the ranking cannot judge; None: it judges all
     """
 
     docids: Sequence[str]
     is_whole: bool
     scores_of: Callable[[Sequence[str]], Sequence[float | None]]
     background: Background = NO_WORD
+    unjudged: Unjudged | None = None
+
+    @classmethod
+    def of_ranking(
+        cls, ranking: Ranking, settings: FusionSettings, unjudged: Unjudged | None
+    ) -> Self:
+        """All hits of a ranking that has no others, by these settings of a fusion."""
+        score_of = dict(zip(ranking.docids, ranking.scores, strict=True))
+        background = settings.background_of(ranking)
+        return cls(
+            ranking.docids,
+            is_whole=True,
+            scores_of=lambda docids: [score_of.get(docid) for docid in docids],
+            background=background,
+            unjudged=unjudged,
+        )
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
@@ -139,6 +160,13 @@ class FirstHits:
         scores[[row_of[docid] for docid in self.docids]] = self.scores
         return scores
 
+    def are_unjudged(self, docids: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether the ranking cannot judge each of these documents, bool (documents,)."""
+        if self.unjudged is None:
+            return np.zeros(len(docids), np.bool_)
+        unjudged = self.unjudged(docids)
+        return np.fromiter((docid in unjudged for docid in docids), np.bool_, len(docids))
+
     def look_up(self, docids: Sequence[str]) -> list[float]:
         """The scores of documents that are not among the hits; `lacking` of one that the ranking
         lacks.
@@ -155,26 +183,31 @@ class FusedHits:
     is_proven: bool
 
 
-def fuse_first_hits(parts: Sequence[FirstHits], settings: FusionSettings, k: int) -> FusedHits:
+def fuse_first_hits(
+    parts: Sequence[FirstHits], settings: FusionSettings, k: int | None
+) -> FusedHits:
     """The k best documents that some ranking found, by their scores in all rankings.
 
     Parameters
     ----------
     parts : the first hits of each ranking
     settings : of the fusion
-    k : how many documents
+    k : how many documents; None: all
     """
     candidates = _Candidates(parts, settings)
     for number in range(len(parts)):
         # Each ranking that has scored all leaves fewer documents for the next one.
-        candidates.keep_possible(k)
+        if k is not None:
+            candidates.keep_possible(k)
         candidates.complete(number)
     columns = []
-    for part, column in zip(parts, candidates.columns, strict=True):
+    are_unjudged = []
+    for part, column, mask in zip(parts, candidates.columns, candidates.are_unjudged, strict=True):
         # The last row is for a document that no ranking found. It is computed like the others, so
         # rounding cannot make it less than such a document's.
         columns.append(np.append(column, part.greatest_unseen))
-    totals = _fused_scores(parts, columns, settings)
+        are_unjudged.append(np.append(mask, part.unjudged is not None))
+    totals = _fused_scores(parts, columns, are_unjudged, settings)
     ranking = rank_by_score(candidates.docids, totals[:-1], k)
     is_whole = all(part.is_whole for part in parts)
     # A document of an equal score could come first by its docid.
@@ -194,6 +227,7 @@ class _Candidates:
     ----------
     docids : an object array (n,)
     columns : of each ranking, float64 (n,); nan of a document whose score is not known
+    are_unjudged : of each ranking, bool (n,): whether it cannot judge a document
     """
 
     def __init__(self, parts: Sequence[FirstHits], settings: FusionSettings) -> None:
@@ -203,6 +237,7 @@ class _Candidates:
         row_of = {docid: row for row, docid in enumerate(docids)}
         self.docids = np.array(docids, dtype=object)
         self.columns = [part.column(row_of) for part in parts]
+        self.are_unjudged = [part.are_unjudged(docids) for part in parts]
 
     def keep_possible(self, k: int) -> None:
         """Leave out the documents that cannot be among the k best of them."""
@@ -214,11 +249,15 @@ class _Candidates:
             is_unknown = np.isnan(column)
             least.append(np.where(is_unknown, part.lacking, column))
             greatest.append(np.where(is_unknown, part.greatest_unseen, column))
-        at_least = np.partition(_fused_scores(self._parts, least, self._settings), -k)[-k]
-        totals = _fused_scores(self._parts, greatest, self._settings)
-        rows = np.flatnonzero(totals >= at_least)
+        at_least = np.partition(self._fused(least), -k)[-k]
+        rows = np.flatnonzero(self._fused(greatest) >= at_least)
         self.docids = self.docids[rows]
         self.columns = [column[rows] for column in self.columns]
+        self.are_unjudged = [mask[rows] for mask in self.are_unjudged]
+
+    def _fused(self, columns: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """The fused scores of the documents by these scores, float64 (n,)."""
+        return _fused_scores(self._parts, columns, self.are_unjudged, self._settings)
 
     def complete(self, number: int) -> None:
         """Ask a ranking, by its number, for the scores that are not known."""
@@ -229,19 +268,52 @@ class _Candidates:
 
 
 def _fused_scores(
-    parts: Sequence[FirstHits], columns: Sequence[NDArray[np.float64]], settings: FusionSettings
+    parts: Sequence[FirstHits],
+    columns: Sequence[NDArray[np.float64]],
+    are_unjudged: Sequence[NDArray[np.bool_]],
+    settings: FusionSettings,
 ) -> NDArray[np.float64]:
-    """The fused scores of documents by their scores in each part, float64 (documents,)."""
-    weighted = []
+    """The fused scores of documents, float64 (documents,).
+
+    Parameters
+    ----------
+    parts : the first hits of each ranking
+    columns : the documents' scores in each
+    are_unjudged : whether each ranking cannot judge a document
+    settings : of the fusion
+    """
     weights = settings.weights_for(len(parts))
-    for part, column, weight in zip(parts, columns, weights, strict=True):
+    shares = []
+    for part, column in zip(parts, columns, strict=True):
         # The best hit may not be among the documents.
         scores = np.append(column, part.best)
-        normalized = scaled(scores, Normalization(settings.normalize), part.background)[:-1]
-        weighted.append(weight * normalized)
+        shares.append(scaled(scores, Normalization(settings.normalize), part.background)[:-1])
+    if any(mask.any() for mask in are_unjudged):
+        shares = _judged_by_others(shares, are_unjudged, weights)
+    weighted = [weight * share for weight, share in zip(weights, shares, strict=True)]
     if len(weighted) == 2:
         # A sum of two is rounded once, as by `fsum`.
         total: NDArray[np.float64] = weighted[0] + weighted[1]
         return total
     rows = zip(*(values.tolist() for values in weighted), strict=True)
     return np.array([fsum(row) for row in rows], np.float64)
+
+
+def _judged_by_others(
+    shares: Sequence[NDArray[np.float64]],
+    are_unjudged: Sequence[NDArray[np.bool_]],
+    weights: Sequence[float],
+) -> list[NDArray[np.float64]]:
+    """Shares of the best scores, where a ranking that cannot judge a document gives it at least the
+    mean share of those that can.
+    """
+    total = np.zeros_like(shares[0])
+    total_weight = np.zeros_like(shares[0])
+    for share, mask, weight in zip(shares, are_unjudged, weights, strict=True):
+        total += np.where(mask, 0.0, weight * share)
+        total_weight += np.where(mask, 0.0, weight)
+    mean = np.divide(total, total_weight, out=np.zeros_like(total), where=total_weight > 0)
+    judged = []
+    for share, mask in zip(shares, are_unjudged, strict=True):
+        judged.append(np.where(mask, np.maximum(share, mean), share))
+    return judged

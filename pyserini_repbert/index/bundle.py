@@ -7,12 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.docids import DocidColumn, Docids, mapped_bytes
@@ -26,6 +25,9 @@ from pyserini_repbert.index.records import (
     SettingsT,
     ShardRecord,
 )
+
+if TYPE_CHECKING:
+    from pyserini_repbert.data.passages import Passage
 
 # Raised by np.load for damaged headers, as observed.
 _UNREADABLE = (
@@ -119,6 +121,9 @@ class Shard(ABC):
             raise self._misplaced(row)
 
     def _passage(self, row: int, line: bytes) -> Passage:
+        # Most searches read no text from here, and need no readers of corpora.
+        from pyserini_repbert.data.passages import Passage
+
         try:
             record = json.loads(line)
             passage = Passage(record['id'], record['contents'])

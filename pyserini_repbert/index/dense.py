@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.index.arrays import check_finite
 from pyserini_repbert.index.bundle import Bundle, Shard, mapped
@@ -25,6 +25,9 @@ from pyserini_repbert.index.records import (
 )
 from pyserini_repbert.index.sample import mean_vector, sample_positions
 from pyserini_repbert.index.shard_writer import NpyStream, ShardWriter
+
+if TYPE_CHECKING:
+    from pyserini_repbert.data.passages import Passage
 
 
 class DenseShard(Shard):

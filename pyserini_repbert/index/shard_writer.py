@@ -10,13 +10,12 @@ from array import array
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Generic, Self, TypeVar
+from typing import IO, TYPE_CHECKING, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from pyserini_repbert.checksums import digest
-from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.index.manifest import SHARD, write_json
 from pyserini_repbert.index.records import (
@@ -27,6 +26,9 @@ from pyserini_repbert.index.records import (
     SettingsT,
     ShardRecord,
 )
+
+if TYPE_CHECKING:
+    from pyserini_repbert.data.passages import Passage
 
 # Passages: 200 MB of 768 float32, 215 MB of EPIC at r=1000. A kill loses at most one shard's work.
 SHARD_SIZE = 65536

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import Origin, stored_docid
-from pyserini_repbert.data.passages import PassageTexts
+
+if TYPE_CHECKING:
+    from pyserini_repbert.data.passages import PassageTexts
 
 # Means all fields of a document.
 ALL_FIELDS = '*'

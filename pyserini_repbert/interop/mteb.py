@@ -258,11 +258,12 @@ class HybridSearch(_Search):
 
     def _rank_candidates(self, query: str, docids: Collection[str]) -> Ranking:
         """The fusion of the rankings of these docids."""
+        topics = [Query('', query)]
         runs = []
         for part in self._searcher.parts:
-            ranking = part.rank([Query('', query)], None, self._size)['']
+            ranking = part.rank(topics, None, self._size)['']
             runs.append({'': _select(ranking, docids)})
-        fused: Ranking = self._searcher.fused(runs, None)['']
+        fused: Ranking = self._searcher.fused(topics, runs, None)['']
         return fused
 
 

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from pyserini_repbert.data.word_forms import unite
 from pyserini_repbert.lucene.frequent_words import LETTER, frequent_words
 
 # The least share of a text's words in its language's list, and how much greater it must be than any
@@ -17,6 +18,8 @@ from pyserini_repbert.lucene.frequent_words import LETTER, frequent_words
 _FEWEST = 0.12
 _CLEARLY = 1.15
 _FEWEST_WORDS = 20
+# Of a question, so many of its distinct words have to be in its language's list.
+_FEWEST_OF_QUESTION = 2
 # Characters of languages whose words have no spaces between, or whose list is not in the jar.
 _SCRIPTS = {
     'ja': re.compile(r'[\u3040-\u30ff]'),
@@ -48,6 +51,29 @@ def guess_language(texts: Iterable[str]) -> str | None:
     if shares[best] < max(_FEWEST, _CLEARLY * shares[second]):
         return None
     return best
+
+
+def question_language(question: str) -> str | None:
+    """The code of a question's language; None if its words do not tell.
+
+    It is the language whose list has most of its words: two at least, and more than any other list.
+    """
+    words = {word.lower() for word in _WORD.findall(unite(question))}
+    script = _script_of(Counter(words))
+    if script is not None:
+        return script
+    counts = Counter({name: len(words & listed) for name, listed in frequent_words().items()})
+    (best, n_best), (_, n_second) = counts.most_common(2)
+    return best if n_best >= _FEWEST_OF_QUESTION and n_best > n_second else None
+
+
+def are_different(language: str, other: str) -> bool:
+    """Whether two codes of languages, such as 'de' or 'en-GB', are of different ones.
+
+    What is not the code of a language that can be guessed differs from none.
+    """
+    codes = {code.partition('-')[0] for code in (language, other)}
+    return len(codes) == 2 and codes <= _SCRIPTS.keys() | frequent_words().keys()
 
 
 def _script_of(words: Mapping[str, int]) -> str | None:

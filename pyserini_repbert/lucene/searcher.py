@@ -563,7 +563,7 @@ class _OpenIndex:
     def weighted_field(self, share: float) -> Any:
         """The searched field with a weight, as Java's map."""
         if share not in self.weighted_fields:
-            # pyjnius makes a class of Java in 10 ms, of its mutable map in 30 ms.
+            # pyjnius reads the methods of this class in a third of the time that HashMap takes.
             self.weighted_fields[share] = java_class('java.util.Map').of('contents', share)
         return self.weighted_fields[share]
 

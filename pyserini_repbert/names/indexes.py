@@ -7,15 +7,18 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyserini_repbert import catalog
-from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.files import cache_folder, human_size
 from pyserini_repbert.index.manifest import MANIFEST, read_manifest
 from pyserini_repbert.index.records import DenseSettings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE, digested
 from pyserini_repbert.names.building import OnBuild, build_silently
+
+if TYPE_CHECKING:
+    from pyserini_repbert.data.passages import Corpus
 
 _BYTES = {'float32': 4, 'float16': 2, 'int8': 1}
 _USUAL_DIMENSION = 768  # of BERT-base

@@ -21,7 +21,7 @@ from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.names.building import OnBuild, build_silently
-from pyserini_repbert.pipeline.pipeline import Pipeline, RerankerChain, Texts
+from pyserini_repbert.pipeline.pipeline import Pipeline, RerankerChain
 from pyserini_repbert.pipeline.resolving import ResolvedSearch, resolve
 from pyserini_repbert.pipeline.spec import PipelineSpec, StageSpec
 from pyserini_repbert.ranking import Ranker
@@ -31,6 +31,7 @@ from pyserini_repbert.systems.registry import load
 
 if TYPE_CHECKING:
     from pyserini_repbert.indexes.documents import IndexDocuments
+    from pyserini_repbert.pipeline.pipeline import Texts
     from pyserini_repbert.search.feedback import VectorFeedback
 
 

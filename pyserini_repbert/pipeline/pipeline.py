@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any, Self
 
-from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.fused import look_deeper
@@ -33,7 +32,11 @@ from pyserini_repbert.search.hybrid import PyseriniSearcher, as_ranker
 from pyserini_repbert.trace import SILENT, Notes, StageTimes, Trace
 
 if TYPE_CHECKING:
+    from pyserini_repbert.data.passages import PassageTexts
     from pyserini_repbert.pipeline.part_file import PartFile
+
+    Texts = PassageTexts | Callable[[Iterable[str]], PassageTexts]
+    """What gives the texts of docids, or opens that for the docids which are needed."""
 
 BATCH_TOPICS = 512  # searched together
 # Model inputs of a batch: enough to sort by length, and the most work that a kill can lose.
@@ -41,8 +44,6 @@ BATCH_INPUTS = 8192
 
 Stage = Ranker | PyseriniSearcher | tuple[Ranker, int]
 """A ranker, or a reranker with the number of candidates that it reads."""
-Texts = PassageTexts | Callable[[Iterable[str]], PassageTexts]
-"""What gives the texts of docids, or opens that for the docids which are needed."""
 
 
 class RerankerChain(Ranker, recorded_as='RerankerChain'):

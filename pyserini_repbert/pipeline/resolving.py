@@ -18,12 +18,8 @@ from pyserini_repbert.indexes.kind import Index, SearchOptions, kind_of, refuse_
 from pyserini_repbert.indexes.machine import Machine
 from pyserini_repbert.names.rankers import names_class, refuse_code
 from pyserini_repbert.pipeline.spec import PipelineSpec, parse_stage
-from pyserini_repbert.search.adapted_folder import (
-    ADAPTED,
-    AdaptedSearch,
-    learned_fusion,
-    read_adapted,
-)
+from pyserini_repbert.search.adapted_folder import AdaptedSearch, learned_fusion, read_adapted
+from pyserini_repbert.search.adapted_form import ADAPTED
 
 # Instead of a folder: a collection without what it learned.
 NO_ADAPTATION = 'none'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,19 +15,15 @@ from pyserini_repbert.checksums import digest
 from pyserini_repbert.data.values import MAX_COUNT
 from pyserini_repbert.errors import DamagedFileError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_folder, existing_file
-from pyserini_repbert.folder_forms import FolderForm
 from pyserini_repbert.fusion.methods import RRF_K, FusionMethod, FusionName, NormalizationName
 from pyserini_repbert.fusion.settings import FusionSettings
 from pyserini_repbert.index.bundle import mapped
 from pyserini_repbert.record import Sha256
+from pyserini_repbert.search.adapted_form import ADAPTED, ADAPTED_FORM, QUERY_MAP
 from pyserini_repbert.search.aggregation import AggregationName
 
 if TYPE_CHECKING:
     from pyserini_repbert.search.dense import QueryEncoder
-
-ADAPTED = 'adapted.json'
-QUERY_MAP = 'query_map.npy'
-ADAPTED_FORM = FolderForm('adapted search', (re.escape(ADAPTED), re.escape(QUERY_MAP)))
 
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid', defer_build=True))

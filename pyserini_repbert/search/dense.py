@@ -39,7 +39,6 @@ from pyserini_repbert.ranking import (
     topics_of,
 )
 from pyserini_repbert.search.document_rows import BundleRows, DocumentRows
-from pyserini_repbert.search.feedback import VectorFeedback
 from pyserini_repbert.search.parts import Blocks
 from pyserini_repbert.search.quick_exact import QuickIndex
 from pyserini_repbert.search.scans import OpenScan, scans
@@ -48,6 +47,8 @@ from pyserini_repbert.trace import Trace
 
 if TYPE_CHECKING:
     import torch
+
+    from pyserini_repbert.search.feedback import VectorFeedback
 
 DenseIndex = DenseBundle | FaissFolder
 # In messages: what takes a document's own vector as the query.

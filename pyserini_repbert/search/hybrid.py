@@ -190,10 +190,10 @@ class HybridSearcher(Fusion, recorded_as='HybridSearcher'):
         asked.weight_on_dense = weight_on_dense
         return Searcher.batch_search(asked, queries, q_ids, k, threads)
 
-    def fused(self, runs: Sequence[Run], k: int | None) -> Run:
+    def fused(self, topics: Sequence[Query], runs: Sequence[Run], k: int | None) -> Run:
         """As in `Fusion`, or by Pyserini's formula."""
         if self.pyserini_alpha is None:
-            return super().fused(runs, k)
+            return super().fused(topics, runs, k)
         return pyserini_hybrid(
             runs, k, self.pyserini_alpha, self.normalization, self.weight_on_dense
         )

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pyserini_repbert import catalog
 from pyserini_repbert.addresses import FILE_SCHEME
@@ -32,7 +32,6 @@ from pyserini_repbert.lucene.query_words import word_finder
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.names.sparse import check_impact_encoder
 from pyserini_repbert.pipeline.opening import open_resolved, open_searcher
-from pyserini_repbert.pipeline.pipeline import Texts
 from pyserini_repbert.pipeline.resolving import resolve, with_usual_fusion
 from pyserini_repbert.pipeline.spec import PipelineSpec, parse_stage
 from pyserini_repbert.ranking import Ranker, Ranking
@@ -43,6 +42,9 @@ from pyserini_repbert.serve.index_topics import IndexTopics
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
 from pyserini_repbert.serve.refusals import OverloadedError
 from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
+
+if TYPE_CHECKING:
+    from pyserini_repbert.pipeline.pipeline import Texts
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Self
 
-from pyserini_repbert.ranking import Query, Ranker, Ranking, Reason, Run
+from pyserini_repbert.ranking import Query, Ranker, Ranking, Reason, Run, Unjudged
 from pyserini_repbert.serve.refusals import OverloadedError
 from pyserini_repbert.trace import SILENT, Notes, Trace
 
@@ -336,6 +336,9 @@ class BatchedRanker(Ranker, recorded_as='BatchedRanker'):
         self, topic: Query, docids: Sequence[str], hits: Ranking
     ) -> list[float | None]:
         return self.ranker.document_scores(topic, docids, hits)
+
+    def unjudged(self, topic: Query) -> Unjudged | None:
+        return self.ranker.unjudged(topic)
 
     def warnings(self, query: str) -> list[str]:
         return self.ranker.warnings(query)

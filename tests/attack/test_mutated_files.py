@@ -17,7 +17,8 @@ from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.regression.regression_files import read_regression
-from pyserini_repbert.search.adapted_folder import QUERY_MAP, read_adapted
+from pyserini_repbert.search.adapted_folder import read_adapted
+from pyserini_repbert.search.adapted_form import QUERY_MAP
 from pyserini_repbert.train.recipe_files import read_recipe
 
 CASES = [200, pytest.param(1000, marks=pytest.mark.slow)]

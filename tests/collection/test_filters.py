@@ -198,7 +198,7 @@ def test_values_of_many_documents_are_not_counted(collection, monkeypatch):
 
 
 REFUSED = {
-    'yaer:2020': r"there is no field 'yaer': the fields are docid, author.name, day, draft",
+    'yaer:2020': r"there is no field 'yaer' \(did you mean 'year' or 'type'\?\): the fields are",
     'old:1': "there is no field 'old'",
     'guide': "'guide' names no field: the fields are",
     'type:moon sea': 'write AND or OR between its parts',

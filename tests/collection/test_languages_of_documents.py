@@ -115,6 +115,22 @@ def test_german_documents_without_e5_are_searched_by_words_alone(
 
 
 @pytest.mark.jvm
+def test_the_status_says_why_documents_are_searched_by_words_alone(sync, capsys, without_e5):
+    """A second sync says nothing, and people forget what the first one said."""
+
+    def status():
+        assert run(main, ['index', 'status', '--index', 'mine']) == 0
+        return capsys.readouterr().out
+
+    sync(GERMAN)
+    assert status().endswith(
+        "  rankings bm25 (set), since encoder 'minilm' does not know the words of the documents\n"
+    )
+    assert run(main, ['index', 'settings', '--index', 'mine', '--rankings', 'bm25']) == 0
+    assert status().endswith('  rankings bm25 (set)\n')
+
+
+@pytest.mark.jvm
 def test_no_hits_by_words_alone_says_so(sync, tmp_path, capsys, without_e5):
     sync(GERMAN)
     nothing = ['search', '--index', 'mine', '--query', 'cracked fruit', '--quiet']

@@ -2,7 +2,9 @@
 
 import random
 from functools import partial
+from itertools import chain
 from math import fsum, nan
+from operator import mul
 
 import pytest
 
@@ -20,11 +22,15 @@ class ScoredRanker(Ranker):
 
     gives_document_scores = True
 
-    def __init__(self, name, score_of, background=0.0, chance=0.0):
+    def __init__(self, name, score_of, background=0.0, chance=0.0, others=()):
         self.name = name
         self.score_of = score_of
         self.background = Background(background, chance)
+        self.others = frozenset(others)
         self.depths = []
+
+    def unjudged(self, topic):
+        return self.others.intersection if self.others else None
 
     def _rank(self, topics, run, k, trace):
         self.depths.append(k)
@@ -44,21 +50,37 @@ def above_background(*weights):
     return FusionSettings('interpolation', weights=weights, normalize='background')
 
 
-def fused_by_hand(tables, weights, k, backgrounds=(0, 0, 0), chances=(0, 0, 0)):
+NONE = frozenset()
+
+
+def fused_by_hand(
+    tables, weights, k, backgrounds=(0, 0, 0), chances=(0, 0, 0), others=(NONE, NONE, NONE)
+):
     """The k best of all documents: the sum of weights times scores over the best, from a
     background on.
 
     A best score that is less above it than it would be by chance counts as a share of that. Without
-    a score above the background, a term falls with the distance to the best score.
+    a score above the background, a term falls with the distance to the best score. A ranking gives
+    a document of `others` at least the mean share of the rankings that judge it.
     """
-    terms = {}
-    for table, weight, zero, chance in zip(tables, weights, backgrounds, chances, strict=False):
+    all_shares = []
+    for table, zero, chance in zip(tables, backgrounds, chances, strict=False):
         best = max(table.values(), default=zero) - zero
+        shares = {}
         for docid, value in table.items():
             score = value - zero
             share = max(score, 0) / max(best, chance) if best > 0 else 1 / (1 + best - score)
-            terms.setdefault(docid, []).append(weight * share)
-    return by_score(list(terms), [fsum(values) for values in terms.values()])[:k]
+            shares[docid] = share
+        all_shares.append(shares)
+    totals = {}
+    for docid in dict.fromkeys(chain.from_iterable(all_shares)):
+        own = [shares.get(docid, 0.0) for shares in all_shares]
+        judged = [part for part in range(len(tables)) if docid not in others[part]]
+        weight = sum(weights[part] for part in judged)
+        mean = sum(weights[part] * own[part] for part in judged) / weight if weight else 0.0
+        raised = [own[part] if part in judged else max(own[part], mean) for part in range(len(own))]
+        totals[docid] = fsum(map(mul, weights, raised))
+    return by_score(list(totals), list(totals.values()))[:k]
 
 
 def drawn_table(drawn, n_documents):
@@ -96,6 +118,42 @@ def test_above_a_background_equals_the_fusion_of_whole_rankings(seed):
     expected = fused_by_hand(tables, weights, k, backgrounds, chances)
     assert ranked == expected
     assert fusion.rank([TOPIC], None, None)['q'][:k] == expected
+
+
+@pytest.mark.parametrize('seed', range(90))
+def test_a_document_that_a_ranking_cannot_judge_has_the_share_of_the_others(seed):
+    drawn = random.Random(seed)
+    n_documents = drawn.choice([5, 200])
+    tables = [drawn_table(drawn, n_documents) for _ in range(drawn.choice([2, 2, 3]))]
+    weights = [drawn.choice([0.25, 0.5, 1, 1]) for _ in tables]
+    backgrounds = [drawn.choice([-2.0, 0.0, 0.5]) for _ in tables]
+    others = []
+    for _ in tables:
+        n_others = drawn.choice([0, n_documents // 2, n_documents])
+        others.append(frozenset(f'd{n}' for n in drawn.sample(range(n_documents), n_others)))
+    k = drawn.choice([1, 3, 10])
+    parts = []
+    for number, table in enumerate(tables):
+        background = backgrounds[number]
+        parts.append(ScoredRanker(str(number), table, background, others=others[number]))
+    fusion = Fusion(parts, above_background(*weights))
+    expected = fused_by_hand(tables, weights, None, backgrounds, others=others)
+    ranked = fusion.rank([TOPIC], None, k)['q']
+    assert ranked.docids == expected.docids[:k]
+    assert ranked.scores == pytest.approx(expected.scores[:k])
+    whole = fusion.rank([TOPIC], None, None)['q']
+    assert whole.docids == expected.docids
+
+
+def test_only_shares_above_the_background_are_raised():
+    tables = [{'ours': 0.8, 'foreign': 1.0}, {'ours': 5.0}]
+    parts = [ScoredRanker('dense', tables[0]), ScoredRanker('bm25', tables[1], others=['foreign'])]
+    ranked = Fusion(parts, above_background(0.5, 0.5)).rank([TOPIC], None, 2)['q']
+    assert ranked.docids == ('foreign', 'ours')
+    assert ranked.scores == pytest.approx((1.0, 0.9))
+    ranked = Fusion(parts, by_max(0.5, 0.5)).rank([TOPIC], None, 2)['q']
+    assert ranked.docids == ('ours', 'foreign')
+    assert ranked.scores == pytest.approx((0.9, 0.5))
 
 
 def test_near_cosines_count_as_much_as_others_from_their_background():

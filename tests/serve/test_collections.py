@@ -437,7 +437,7 @@ def test_a_search_within_a_filter(client):
 
 def test_a_filter_that_cannot_be_read(client):
     for text, message in (
-        ('yaer:2020', "there is no field 'yaer': the fields are docid, lang, tags, year"),
+        ('yaer:2020', "there is no field 'yaer' (did you mean 'year'?): the fields are docid, la"),
         ('year:[2020 TO', 'cannot be read'),
         ('', 'the filter is empty'),
     ):

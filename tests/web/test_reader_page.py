@@ -127,6 +127,9 @@ def test_filters_are_the_values_of_fields(mine):
     page.wait_for_selector('.filter-chips')
     page.wait_for_function('document.querySelectorAll(".hit").length === 2')
     assert 'f.type=guide' in page.url
+    # The box stays as it is while it has the focus; what its numbers count does not.
+    counted = page.locator('#filters .counted').text_content()
+    assert counted.endswith('the first 3 hits had the value before you chose a filter.')
     page.get_by_role('button', name='Without the filter type: guide').click()
     page.wait_for_function('document.querySelectorAll(".hit").length === 3')
 

@@ -516,7 +516,7 @@ def _print_source(state: SourceStatus) -> None:
 def run_status(options: argparse.Namespace) -> None:
     """Print what a collection holds, from where, what could not be read, and its own settings."""
     from pyserini_repbert.collection.collection import Collection
-    from pyserini_repbert.collection.judging.own_settings import own_settings
+    from pyserini_repbert.collection.judging.own_settings import are_rankings_of_sync, own_settings
     from pyserini_repbert.collection.status import folder_size, source_states, stored_models
 
     with Collection.open(options.index) as collection:
@@ -534,6 +534,12 @@ def run_status(options: argparse.Namespace) -> None:
         for part in loaded('in_collections'):
             for line in part.describe(generation):
                 print('  ' + printable(line))
-    for setting in own_settings(Path(options.index)):
-        if setting.source != 'default':
-            print('  ' + printable(f'{setting.name} {setting.value} ({setting.source})'))
+    folder = Path(options.index)
+    for setting in own_settings(folder):
+        if setting.source == 'default':
+            continue
+        shown = f'{setting.name} {setting.value} ({setting.source})'
+        if setting.name == 'rankings' and are_rankings_of_sync(folder):
+            encoder = generation.settings.encoder
+            shown += f", since encoder '{encoder}' does not know the words of the documents"
+        print('  ' + printable(shown))

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.collection.adaptation import has_judgments
-from pyserini_repbert.collection.defaults import MULTILINGUAL_ENCODER, is_installed
 from pyserini_repbert.collection.known_words import UnknownDocuments
 from pyserini_repbert.collection.rankings import CollectionRanking
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
@@ -106,6 +105,8 @@ def _go_back(index: str) -> str:
 
 def _advice(settings: CollectionSettings) -> str:
     """Which encoder to take."""
+    from pyserini_repbert.collection.defaults import MULTILINGUAL_ENCODER, is_installed
+
     if settings.encoder == MULTILINGUAL_ENCODER:
         return 'name an encoder that knows their language'
     steps = f'`index sync` with `--encoder {MULTILINGUAL_ENCODER} --rebuild`'

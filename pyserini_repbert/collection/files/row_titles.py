@@ -10,6 +10,9 @@ from typing import Any
 # often one of two classes.
 _NAMING = ('name', 'label', 'subject')
 _LONGEST = 80  # characters of a title
+# The first column with so many different titles per row names the rows: a state such as
+# 'shrinking', which several rows have, says less than a name further right.
+_DISTINCT_SHARE = 0.8
 # A word with a small letter, or in a script without them: codes such as 'LI' are no names.
 _WORD = re.compile(r'[^\W\d_]{2}')
 
@@ -17,8 +20,9 @@ _WORD = re.compile(r'[^\W\d_]{2}')
 def title_column(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """The name of the column that is the title of rows; '' for none.
 
-    This is a column called 'name', 'label' or 'subject', or the first column of short texts if most
-    of them contain a word. Most values of the column differ.
+    This is a column called 'name', 'label' or 'subject', or the first column of short texts that
+    differs in nearly all rows; without one, the column of short texts that has most values. Most
+    values of the column differ, and most texts contain a word.
 
     Parameters
     ----------
@@ -29,10 +33,16 @@ def title_column(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     for wanted in _NAMING:
         if wanted in named and _most_differ(_values_of(rows, named.index(wanted))):
             return names[named.index(wanted)]
+    best = ''
+    most = 0
     for number, name in enumerate(names):
-        if name and _are_titles(_values_of(rows, number)):
-            return name
-    return ''
+        n_titles = _count_titles(_values_of(rows, number)) if name else 0
+        if n_titles > most:
+            best = name
+            most = n_titles
+        if most >= _DISTINCT_SHARE * len(rows):
+            break
+    return best
 
 
 def _values_of(rows: Sequence[Sequence[Any]], number: int) -> list[Any]:
@@ -40,14 +50,19 @@ def _values_of(rows: Sequence[Sequence[Any]], number: int) -> list[Any]:
     return [row[number] for row in rows if number < len(row) and row[number] not in (None, '')]
 
 
-def _are_titles(values: Sequence[Any]) -> bool:
-    """Whether the values of a column name its rows."""
+def _count_titles(values: Sequence[Any]) -> int:
+    """How many different titles a column gives its rows; 0 if its values do not name them."""
     texts = [value for value in values if isinstance(value, str) and _is_name(value)]
-    return 2 * len(texts) > len(values) and _most_differ(texts)
+    are_titles = 2 * len(texts) > len(values) and _most_differ(texts)
+    return _count_distinct(texts) if are_titles else 0
 
 
 def _most_differ(values: Sequence[Any]) -> bool:
-    return 2 * len({str(value).strip() for value in values}) > len(values)
+    return 2 * _count_distinct(values) > len(values)
+
+
+def _count_distinct(values: Sequence[Any]) -> int:
+    return len({str(value).strip() for value in values})
 
 
 def _is_name(text: str) -> bool:

@@ -138,6 +138,11 @@ def forget_choice_of_sync(folder: Path) -> bool:
     return True
 
 
+def are_rankings_of_sync(folder: Path) -> bool:
+    """Whether a sync has set the rankings of a collection, and nobody has changed them since."""
+    return _search_of(folder, judgments_of(folder).in_use()).is_by_sync
+
+
 def use_learned(folder: Path, learning: Learning) -> None:
     """Search a collection as it learned, with the other settings that a person set."""
     store = judgments_of(folder)

@@ -204,7 +204,7 @@ class _ReadSearch:
         parts: list[Run] = [{topic.qid: ranking} for ranking in rankings.values()]
         # The last stage scores the other rankings again, so it determines the search.
         is_whole = len(parts) == 1 or CollectionRanking.RESCORED in rankings
-        fused = parts[-1] if is_whole else self._searcher.fused(parts, DEPTH)
+        fused = parts[-1] if is_whole else self._searcher.fused([topic], parts, DEPTH)
         reranked = self._rerank([topic], fused)
         return self._read(topic, reranked[topic.qid], rankings)
 

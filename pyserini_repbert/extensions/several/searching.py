@@ -38,6 +38,7 @@ from pyserini_repbert.ranking import (
     Reason,
     Run,
     Searcher,
+    Unjudged,
 )
 from pyserini_repbert.trace import Trace
 
@@ -144,6 +145,22 @@ class MergedRanking(Searcher, recorded_as='MergedRanking'):
                 for row, score in zip(of_index.rows, own_scores, strict=True):
                     scores[row] = score
         return scores
+
+    def unjudged(self, topic: Query) -> Unjudged | None:
+        unjudged_of = {name: part.unjudged(topic) for name, part in self._rankers()}
+        if not any(unjudged_of.values()):
+            return None
+
+        def of_all(docids: Sequence[str]) -> frozenset[str]:
+            found: set[str] = set()
+            split = split_docids(docids, self.names)
+            for name, unjudged in unjudged_of.items():
+                if unjudged is not None:
+                    own = unjudged(split[name].docids)
+                    found.update(f'{prefix_of(name)}{docid}' for docid in own)
+            return frozenset(found)
+
+        return of_all
 
     def reasons(self, query: str, docids: Sequence[str]) -> dict[str, tuple[Reason, ...]]:
         reasons: dict[str, tuple[Reason, ...]] = {}

@@ -12,7 +12,6 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.models.checkpoints.checkpoint import verify
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.tokenizer import panics_as_errors
-from pyserini_repbert.systems.sentence_transformers.sizes import check_sizes
 
 # What runs a model, as records have it.
 ENGINE = 'sentence-transformers'
@@ -45,6 +44,8 @@ def open_model(kind: str, folder: StrPath, device: str, precision: Precision) ->
         install = f"'sentence-transformers>={SAFE_RELEASE}'"
         raise MissingDependencyError.of('sentence-transformers', _PURPOSE, install, why)
     from transformers.utils.logging import disable_progress_bar
+
+    from pyserini_repbert.systems.sentence_transformers.sizes import check_sizes
 
     # It would show the loading of weights.
     disable_progress_bar()

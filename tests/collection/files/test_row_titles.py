@@ -30,6 +30,22 @@ from pyserini_repbert.names.corpora import open_corpus
             [['a fruit', 'Pear'], ['a fruit', 'Fig'], ['a fruit', 'Plum']],
             'plant',
         ),
+        # 'shrinking' was the title of two of four rows.
+        (
+            ['state', 'lake'],
+            [['shrinking', 'Aral'], ['stable', 'Como'], ['shrinking', 'Chad'], ['new', 'Mead']],
+            'lake',
+        ),
+        # The first of two columns that repeat equally much.
+        (['town', 'tree'], [['Ulm', 'Oak'], ['Ulm', 'Ash'], ['Bonn', 'Oak']], 'town'),
+        # A column that few rows fill names few of them.
+        (['nick', 'who'], [['Jo', 'Johanna'], ['', 'Bert'], ['', 'Ada']], 'who'),
+        # One repetition among many does no harm.
+        (
+            ['plant', 'note'],
+            [[name, f'is {name}'] for name in ('Pear', 'Fig', 'Ash', 'Oak', 'Elm', 'Elm')],
+            'plant',
+        ),
         (['mail', 'who'], [['ada@example.org', 'Ada']], 'who'),
         (['国', 'n'], [['日本', '1'], ['中国', '2']], '国'),
         (['note'], [['x ' * 60]], ''),

@@ -21,7 +21,8 @@ export function folderTerm(folder) {
 const TABLES_AND_PAGES = /\.(?:csv|tsv|parquet|html?|xhtml)(?:\.gz)?$/i;
 const DATES = ['date', 'modified']; // fields whose year is a filter
 const SENDER = 'from'; // of a mail
-const OF_FILES = ['type', FOLDER, YEAR, 'source', SENDER];
+const LANGUAGE = 'language';
+const OF_FILES = ['type', FOLDER, YEAR, 'source', LANGUAGE, SENDER];
 
 /** The part of a filter that asks for a year: a document's own date counts before that of its file. */
 export function yearTerm(year, about) {
@@ -31,9 +32,19 @@ export function yearTerm(year, about) {
   return about.fields.modified ? `(${within('date')} OR (NOT date:* AND ${within('modified')}))` : within('date');
 }
 
+/** The English name of a language by its code; what is no code stays. */
+function languageName(code) {
+  try {
+    return new Intl.DisplayNames('en', { type: 'language' }).of(code);
+  } catch {
+    return code;
+  }
+}
+
 /** A value as a person reads it: without a field of folders, a folder is part of docids; a sender has a name, or an address alone. */
 function valueText(name, value, about) {
   if (name === FOLDER && !about.fields?.[FOLDER]) return docidText(value);
+  if (name === LANGUAGE) return languageName(value);
   return name === SENDER ? value.match(/^"?([^"<]*[^"<\s])"?\s*<[^<>]*>$/)?.[1] ?? value : value;
 }
 
@@ -58,12 +69,12 @@ function yearOf({ fields }) {
 
 /** The fields by which a hit can be filtered. depth: of the folders that tell hits apart. isMixed: whether there are files of several types. */
 function fieldsOf(hit, { depth, isMixed }) {
-  const { type, folder, source, ...others } = hit.fields ?? {};
+  const { type, folder, source, language, ...others } = hit.fields ?? {};
   const own = isMixed && TABLES_AND_PAGES.test(hit.passage?.file ?? '') ? {} : others;
   const year = yearOf(hit);
   const nearest = folderParts(hit).slice(0, depth + 1).join('/');
   const fields = { ...(type !== undefined && { type }), ...(nearest && { [FOLDER]: nearest }), ...(year && { [YEAR]: year }),
-    ...(source !== undefined && { source }), ...own };
+    ...(source !== undefined && { source }), ...(language !== undefined && { [LANGUAGE]: language }), ...own };
   for (const name of DATES) delete fields[name];
   return fields;
 }
@@ -134,7 +145,7 @@ export function facets({ about, values: counts, nHits, areShown, chosen, onchang
   };
   const wide = window.matchMedia('(min-width: 56rem)');
   const counted = areShown ? `these ${count(nHits, 'hit')} have the value` : `the first ${count(nHits, 'hit')} had the value before you chose a filter`;
-  const note = h('p', { class: 'note' }, `A number says how many of ${counted}.`);
+  const note = h('p', { class: 'note counted' }, `A number says how many of ${counted}.`);
   const details = h('details', { open: wide.matches }, h('summary', null, 'Filters'), fields.map(group), nHits > 0 && note);
   wide.onchange = () => { details.open = wide.matches; };
   return details;

@@ -10,7 +10,7 @@ import { shownDocument } from './results.js';
 import { count, docidText } from './words.js';
 
 const MOST_COMMENT = 1000; // characters
-const OF_FILES = ['type', 'folder', 'modified', 'source']; // fields that say nothing of what a document answers
+const OF_FILES = ['type', 'folder', 'modified', 'source', 'language']; // fields that say nothing of what a document answers
 
 // What was judged in this tab, the last at the end: {index, judge, question, docid, pool}, with grade and comment before the judgment.
 const past = [];

@@ -105,8 +105,17 @@ function drawFilters() {
   const own = state.q.trim() && facets({ about, values, nHits, areShown, chosen: state.chosen, onchange: (chosen) => go({ ...withoutDocument(state), chosen, hits: HITS }) });
   const drawnNow = JSON.stringify([about.name, state.q, state.chosen, isOfQuestion]);
   box.hidden = !own;
-  if (own && box.dataset.drawn !== drawnNow && !box.contains(document.activeElement)) box.replaceChildren(own);
+  if (own && box.dataset.drawn !== drawnNow) {
+    if (box.contains(document.activeElement)) tellCounted(box, own);
+    else box.replaceChildren(own);
+  }
   box.dataset.drawn = drawnNow;
+}
+
+/** Say in filters, which stay as they are while one of them has the focus, what the numbers count now. */
+function tellCounted(box, own) {
+  const now = own.querySelector('.counted');
+  if (now) box.querySelector('.counted')?.replaceWith(now);
 }
 
 /** What the values of filters are counted for: a question, whatever filter is chosen. */
