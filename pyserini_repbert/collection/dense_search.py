@@ -291,6 +291,13 @@ class DenseDocumentSearcher(VectorSearcher, recorded_as='DocumentSearcher'):
         """
         return self.documents is None and self._has_best
 
+    def nearest_documents(self, vector: NDArray[np.float32], n: int) -> list[str]:
+        """The documents of a question's n best passages, whatever the filter; `vector` is float32
+        (d,).
+        """
+        (top,) = self._exact.search(vector[None], n, self.vectors.live)
+        return self.generation.docids(np.unique(self.vectors.documents[top.rows]))
+
     def best_score(self, vector: NDArray[np.float32]) -> float:
         """The score of a question's best passage, whatever the filter; `vector` is float32 (d,)."""
         (top,) = self._exact.search(vector[None], 1, self.vectors.live)

@@ -76,6 +76,10 @@ class TopicCheck:
         above = self._best_above_background(query, ranking)
         if above >= self._threshold.value:
             return False
+        if self._dense.documents is not None:
+            # A filter leaves out hits: the claim is about the collection.
+            vector = self._dense.vector_of(query)
+            docids = [*docids, *self._dense.nearest_documents(vector, MOST_HITS)]
         texts = self._texts(docids)
         share = _share_of_words(query, texts)
         if share == 1 or above >= self._threshold.with_words(share):

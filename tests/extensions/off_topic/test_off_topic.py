@@ -166,7 +166,7 @@ def test_a_question_is_compared_with_the_threshold(collection, monkeypatch):
 
 def test_the_claim_is_about_the_collection_not_the_filter(collection, monkeypatch):
     """Within a filter that leaves out the best document, it is as without one."""
-    question = 'small dog'
+    question = 'small dog owl'
     with closing(collection.searcher()) as searcher:
         best = searcher.rank([Query('1', question)], None, 1)['1']
         half = 1 - int(best.docids[0][1:]) % 2
@@ -384,3 +384,17 @@ def test_a_filter_within_a_question_is_not_judged(collection, monkeypatch):
     assert unclaimed(collection, hits, questions) == questions
     others = ['half:1 red zebra sat', 'type:1 red cat sat', 'half: red cat sat']
     assert unclaimed(collection, hits, others) == []
+
+
+def test_words_of_documents_that_a_filter_leaves_out_count(collection, monkeypatch):
+    """A question was off-topic within a filter that left out the document with all of its words."""
+    with closing(collection.searcher()) as searcher:
+        for docid, question in DOCUMENTS.items():
+            vector = searcher.dense.vector_of(question)
+            if docid in searcher.dense.nearest_documents(vector, 5):
+                break
+        set_threshold(monkeypatch, best_score(collection, question) + 1)
+        assert claim(searcher, question) is False
+        within = searcher.within(DocumentFilter(not_ids=frozenset([docid])))
+        assert docid in within.dense.nearest_documents(vector, 5)
+        assert claim(within, question) is False
