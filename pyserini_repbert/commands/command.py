@@ -11,6 +11,7 @@ import io
 import itertools
 import logging
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Sequence
@@ -217,7 +218,7 @@ class Parser(argparse.ArgumentParser):
         return options, rest
 
     def error(self, message: str) -> Any:  # argparse declares NoReturn
-        message += self._advice_on_dashes(message)
+        message += self._advice_on_dashes(message) + _advice_on_choice(message)
         known = {flag for flag in self._option_string_actions if flag.startswith('--')}
         hint = ''
         for word in self._given:
@@ -261,6 +262,14 @@ class Parser(argparse.ArgumentParser):
 
 def _is_flag(word: str) -> bool:
     return word.startswith('-')
+
+
+def _advice_on_choice(message: str) -> str:
+    """Which choice is near one that does not exist; '' if none is."""
+    _, _, rest = message.partition('invalid choice: ')
+    unknown, _, choices = rest.partition(' (choose from ')
+    near = difflib.get_close_matches(unknown.strip("'"), re.findall(r'[\w-]+', choices), n=1)
+    return f"; did you mean '{near[0]}'?" if near else ''
 
 
 def _hint(program: str, unknown: str, known: Collection[str]) -> str:

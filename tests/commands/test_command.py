@@ -200,6 +200,21 @@ def test_a_flag_that_has_left_says_what_to_do_instead(words, advice, capsys):
 
 
 @pytest.mark.parametrize(
+    ('words', 'advice'),
+    [
+        ('index snyc', "'lucene'); did you mean 'sync'? (see"),
+        ('search --index x --query y --fusion interleaf', "; did you mean 'interleave'? (see"),
+        ('index quilt', "'lucene') (see"),
+    ],
+)
+def test_the_nearest_choice_is_named(words, advice, capsys):
+    from pyserini_repbert.commands.dispatcher import main
+
+    assert run(main, words.split()) == 2
+    assert advice in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ('arguments', 'problem'),
     [
         (
