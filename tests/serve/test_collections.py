@@ -457,4 +457,5 @@ def test_a_filter_that_no_document_matches(client):
 
 def test_what_is_told_of_fields(client):
     (about,) = client.get('/v1/indexes').json()['indexes']
-    assert about['fields'] == {'lang': ['text'], 'tags': ['text'], 'year': ['number']}
+    expected = {'lang': ['text'], 'language': ['text'], 'tags': ['text'], 'year': ['number']}
+    assert about['fields'] == expected
