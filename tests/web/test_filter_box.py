@@ -30,6 +30,7 @@ def test_the_fields_have_their_counts(mine):
     assert names == [
         'day date, 1',
         'depth number, 1',
+        'language text, 2',
         'path:of text, 1',
         'tags text, 1',
         'type text, 3',
@@ -107,7 +108,7 @@ def test_errors_are_those_of_the_page(mine):
     page = mine.open(f'{ASKED}&filter=kind%3Aguide', '.message.bad')
     shown = page.locator('.message').inner_text()
     assert 'That cannot be answered' in shown
-    assert "There is no field 'kind': the fields are docid, day, depth, folder, path:of" in shown
+    assert "There is no field 'kind': the fields are docid, day, depth, folder, language" in shown
     page = mine.open(f'{ASKED}&filter=type%3A%22guide', '.message.bad')
     assert 'cannot be read' in page.locator('.message').inner_text()
     page.get_by_label('Filter').fill('type:note')
