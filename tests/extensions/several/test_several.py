@@ -322,3 +322,22 @@ def test_learned_sparse_models_are_shared_too(make, tiny_epic):
         assert notes.dense.query_encoder is mail.dense.query_encoder
         notes, mail = index.parts.values()
         assert notes._further_encoders is mail._further_encoders
+
+
+@pytest.mark.jvm
+def test_words_judge_no_document_in_another_language_in_any_collection(make):
+    german = (
+        'Die Katze sitzt unter dem Tisch und wartet auf den Fisch, den der Vogel aus dem Meer holt.'
+    )
+    parts = [
+        make('notes', NOTES, sparse='bm25'),
+        make('post', [{'id': 'katze', 'text': f'{german} {german}'}], sparse='bm25'),
+    ]
+    location = os.pathsep.join(parts)
+    index = kind_of(location).open(location, SearchOptions())
+    with closing(index.searcher(Machine())) as searcher:
+        _, words = searcher.parts
+        unjudged = words.unjudged(Query('q', 'what is the cat doing under the table'))
+        assert unjudged is not None
+        assert unjudged(['notes/a', 'post/katze', 'elsewhere/x']) == {'post/katze'}
+        assert words.unjudged(Query('q', 'cat')) is None
