@@ -12,7 +12,6 @@ from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.origins import Origin
 from pyserini_repbert.data.values import decimal
 from pyserini_repbert.data.word_forms import unite, unite_value
-from pyserini_repbert.lucene.guessing import guess_language
 
 _DIGEST_BYTES = 16
 _DATE = re.compile(
@@ -110,6 +109,9 @@ def filter_values(document: Document) -> list[_Typed]:
     """
     fields = document.fields
     if LANGUAGE not in fields:
+        # A question reads values, and guesses no document's language.
+        from pyserini_repbert.lucene.guessing import guess_language
+
         language = guess_language([f'{document.title} {document.text[:_CHARACTERS]}'])
         if language is not None:
             fields = {**fields, LANGUAGE: language}

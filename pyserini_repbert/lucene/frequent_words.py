@@ -11,6 +11,7 @@ import json
 import re
 import zipfile
 from collections import Counter
+from collections.abc import Set as AbstractSet
 from functools import cache
 from pathlib import Path
 
@@ -135,11 +136,14 @@ def _is_name(match: re.Match[str]) -> bool:
     return len(word) > 1 and word.isupper()
 
 
-def _of_question(words: set[str], language: str) -> frozenset[str]:
+def count_by_language(words: AbstractSet[str]) -> Counter[str]:
+    """How many of these words, in small letters, are in each language's list."""
+    return Counter({name: len(words & listed) for name, listed in frequent_words().items()})
+
+
+def _of_question(words: AbstractSet[str], language: str) -> frozenset[str]:
     """The frequent words of the language that a question's words are in."""
-    known = frequent_words()
-    own = known.get(language, frozenset())
-    n_own = len(words & own)
-    counts = Counter({other: len(words & frequent) for other, frequent in known.items()})
+    counts = count_by_language(words)
     ((best, n_best),) = counts.most_common(1)
-    return known[best] if n_best >= n_own + _CLEARLY else own
+    is_clear = n_best >= counts[language] + _CLEARLY
+    return frequent_words().get(best if is_clear else language, frozenset())

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from pyserini_repbert.data.word_forms import unite
-from pyserini_repbert.lucene.frequent_words import LETTER, frequent_words
+from pyserini_repbert.lucene.frequent_words import LETTER, count_by_language, frequent_words
 
 # The least share of a text's words in its language's list, and how much greater it must be than any
 # other list's.
@@ -62,7 +62,7 @@ def question_language(question: str) -> str | None:
     script = _script_of(Counter(words))
     if script is not None:
         return script
-    counts = Counter({name: len(words & listed) for name, listed in frequent_words().items()})
+    counts = count_by_language(words)
     (best, n_best), (_, n_second) = counts.most_common(2)
     return best if n_best >= _FEWEST_OF_QUESTION and n_best > n_second else None
 

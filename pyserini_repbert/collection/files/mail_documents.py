@@ -21,7 +21,7 @@ from pyserini_repbert.collection.files.mail_headers import header, parse_message
 from pyserini_repbert.collection.files.mail_people import Person, people_of
 from pyserini_repbert.collection.files.mail_quotes import without_quote
 from pyserini_repbert.collection.files.mail_text import read_body
-from pyserini_repbert.collection.files.mail_threads import answered_mail
+from pyserini_repbert.collection.files.mail_threads import APPLE_SIZE, answered_mail
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.data.suffixes import APPLE_MAIL, has_suffix_or_packed
 from pyserini_repbert.data.unread_files import UnreadableFile, without_text
@@ -34,8 +34,6 @@ _ESCAPED_ENVELOPE = re.compile(rb'>+From ')
 _HEADER = re.compile(rb'[!-9;-~]+[ \t]*:|>From ')
 _RTF = b'\nContent-Type: application/rtf'
 _IDENTIFIER = re.compile(rb'^message-id:\s{0,20}<([^<>\s]{1,1000})>', re.IGNORECASE | re.MULTILINE)
-# The first line of a file of Apple Mail: how many bytes the message below has.
-_SIZE = re.compile(rb'[ \t]*(\d{1,10})[ \t]*\r?\n')
 
 
 def mail_documents(file: FileToRead) -> Iterator[Document]:
@@ -53,7 +51,7 @@ def _message_of_apple(raw: bytes) -> bytes:
     """The message of a file of Apple Mail, which has the message's size above it and a property
     list below.
     """
-    size = _SIZE.match(raw)
+    size = APPLE_SIZE.match(raw)
     if size is None:
         raise UnreadableFile(
             'not a file of Apple Mail: its first line is not the size of a message'

@@ -23,8 +23,8 @@ from pyserini_repbert.files import open_binary
 _MOST_BYTES = 1 << 20  # of a message's header
 _IDENTIFIER = re.compile(r'<([^<>\s]{1,1000})>')
 _HEAD = re.compile(r'(?:^| )message=<([^<>\s]{0,1000})> answered=<([^<>\s]{0,1000})>')
-# In a file of Apple Mail, the size of the message is above it.
-_SIZE = re.compile(rb'[ \t]{0,9}\d{1,10}[ \t]{0,9}\r?\n')
+# The first line of a file of Apple Mail: how many bytes the message below has.
+APPLE_SIZE = re.compile(rb'[ \t]*(\d{1,10})[ \t]*\r?\n')
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def read_head(path: Path) -> MailHead:
             while size < _MOST_BYTES and (line := stream.readline(_MOST_BYTES)).strip():
                 lines.append(line)
                 size += len(line)
-        if lines and _SIZE.fullmatch(lines[0]):
+        if lines and APPLE_SIZE.fullmatch(lines[0]):
             del lines[0]
         return MailHead.of(parse_message(b''.join(lines)))
     except (OSError, InputError, MessageError, LookupError, ValueError, AttributeError):
